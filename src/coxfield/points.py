@@ -1,0 +1,74 @@
+"""Points ready for distances: scaled by the length scale, moved to the origin, with their squared norms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Points:
+    """Coordinates z = (x - origin) / length_scale and |z|^2, so that a block of distances is one matrix product."""
+
+    coordinates: NDArray | sparse.csr_array
+    sq_norms: NDArray
+
+    def __len__(self) -> int:
+        return self.coordinates.shape[0]
+
+    def __getitem__(self, rows) -> Points:
+        return Points(self.coordinates[rows], self.sq_norms[rows])
+
+    def astype(self, dtype) -> Points:
+        """The same points in another precision."""
+        coordinates = self.coordinates.astype(dtype, copy=False)
+        return Points(coordinates, self.sq_norms.astype(dtype, copy=False))
+
+
+def place(X, length_scale, origin, rows=slice(None)) -> Points:
+    """Scale and move the given rows of X; the origin is None for sparse rows, which moving would make dense.
+
+    Moving the data to their mean keeps the product form of the distances accurate, float32 above all.
+    """
+    if sparse.issparse(X):
+        scale = np.broadcast_to(np.asarray(1 / np.asarray(length_scale), dtype=X.dtype), X.shape[1:])
+        Z = sparse.csr_array(X)[rows] @ sparse.diags_array(scale, dtype=X.dtype)
+        return Points(Z, np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+    Z = X - origin if isinstance(rows, slice) else X[rows]
+    if not isinstance(rows, slice):
+        Z -= origin  # already a copy, and a large one
+    Z /= np.asarray(length_scale, dtype=Z.dtype)
+    return Points(Z, np.einsum("ij,ij->i", Z, Z))
+
+
+def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
+    """Squared distances |a|^2 + |b|^2 - 2 a.b between all pairs, clipped at 0."""
+    if sparse.issparse(a.coordinates):
+        d2 = (a.coordinates @ b.coordinates.T).toarray()
+        d2 *= -2
+    else:
+        d2 = np.matmul(a.coordinates * -2, b.coordinates.T, out=out)
+    # In place: these arrays are as large as memory allows.
+    d2 += a.sq_norms[:, None]
+    d2 += b.sq_norms
+    return np.maximum(d2, 0, out=d2)
+
+
+def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -> NDArray:
+    """Squared distances of listed pairs by subtraction, free of the product form's cancellation."""
+    d2 = np.empty(len(rows))
+    step = max(1, chunk // X.shape[1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        difference = X[rows[part]].astype(np.float64) - Y[columns[part]].astype(np.float64)
+        if sparse.issparse(difference):
+            difference = difference.toarray()
+        difference /= length_scale
+        d2[part] = np.einsum("ij,ij->i", difference, difference)
+    return d2

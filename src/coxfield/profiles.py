@@ -1,0 +1,77 @@
+"""Profiles: stationary covariances as functions of the squared distance, with the length scale divided out.
+
+A profile c satisfies C(x, x') = variance * c(|(x - x') / length_scale|^2) and c(0) = 1. It is given by its logarithm,
+because a kernel value that underflows still has one, and works in place, because the arrays are the large ones of the
+hot path.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy.special import gammaln, kve
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Profile(Protocol):
+    """What the class sums ask of a stationary covariance."""
+
+    def log_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by log c(d2)."""
+        ...
+
+
+@dataclass(frozen=True)
+class SquaredExponential:
+    """c(d2) = exp(-d2 / 2): the kernel of all the paper's experiments."""
+
+    def log_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by -d2 / 2."""
+        d2 *= -0.5
+        return d2
+
+
+@dataclass(frozen=True)
+class Matern:
+    """Matern with t = sqrt(2 nu d2); nu = 1/2 is the exponential kernel, nu -> inf the squared exponential."""
+
+    nu: float
+
+    def log_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by the logarithm of the Matern profile."""
+        d2 *= 2 * self.nu
+        t = np.sqrt(d2, out=d2)
+        if self.nu == 0.5:
+            return np.negative(t, out=t)
+        if self.nu == 1.5:
+            return np.subtract(np.log1p(t), t, out=t)
+        if self.nu == 2.5:
+            return np.subtract(np.log1p(t * (1 + t / 3)), t, out=t)
+        t[...] = self._log_bessel_form(t)
+        return t
+
+    def _log_bessel_form(self, t: NDArray) -> NDArray:
+        """Log of 2^(1-nu) / Gamma(nu) t^nu K_nu(t); kve = K_nu e^t neither over- nor underflows for large t."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = (1 - self.nu) * math.log(2) - gammaln(self.nu) + self.nu * np.log(t) + np.log(kve(self.nu, t)) - t
+        # At t = 0 (and where kve overflows just beside it) the profile is 1.
+        return np.where(np.isfinite(value), np.minimum(value, 0), 0)
+
+
+@dataclass(frozen=True)
+class RationalQuadratic:
+    """c(d2) = (1 + d2 / (2 alpha))^-alpha."""
+
+    alpha: float
+
+    def log_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by -alpha log(1 + d2 / (2 alpha))."""
+        d2 /= 2 * self.alpha
+        np.log1p(d2, out=d2)
+        d2 *= -self.alpha
+        return d2

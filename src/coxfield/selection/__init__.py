@@ -1,0 +1,1 @@
+"""Choosing the parameters of the covariance function."""

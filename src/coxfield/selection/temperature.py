@@ -1,0 +1,86 @@
+"""The temperature: choosing the signal variance by leave-one-out log loss.
+
+Multiplying the covariance by v leaves the arg-max alone (section 'Parameters') and sets every probability. The log loss
+of softmax(mu + v G) is convex in v, so its derivative changes sign once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_softmax, softmax
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# log v is sought where v times the largest score is between these: from probabilities nobody could tell from uniform,
+# to a range that covers sums differing by many orders of magnitude.
+LOWEST, HIGHEST = -15.0, 250.0
+LARGEST = 600.0  # v itself must be a number
+
+
+def log_loss(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, log_variance: float) -> float:
+    """Mean negative log probability of y under softmax(mean + v exp(log_scores))."""
+    log_p = log_softmax(mean + _scores(log_scores, log_variance), axis=1)
+    return float(-np.average(log_p[np.arange(len(y)), y], weights=weights))
+
+
+def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, guess: float = 0.0) -> float:
+    """Log of the factor v that minimises the log loss of softmax(mean + v exp(log_scores)).
+
+    One point's worth of uniform labels is mixed in: when every leave-one-out decision is right the log loss alone has
+    no minimum, and v would run off to infinity.
+
+    Parameters
+    ----------
+    log_scores : array of shape (n, n_classes)
+        Log of what the signal variance multiplies: C_i(0)/2 + S_i at unit variance, up to a constant a row.
+    mean : array of shape (n_classes,)
+    y : array of shape (n,), class numbers
+    weights : array of shape (n,)
+    guess : float
+        Where to look first: log v plus the largest of `log_scores`.
+    """
+    largest = log_scores.max()
+    if np.isneginf(largest):
+        return 0.0
+    scores = np.exp(log_scores - largest)
+    smoothing = 1 / (1 + weights.sum())
+    wanted = (1 - smoothing) * scores[np.arange(len(y)), y] + smoothing * scores.mean(axis=1)
+
+    def slope(log_v: float) -> float:
+        """Derivative of the loss by v, in units of the largest score."""
+        return float(weights @ (np.einsum("ij,ij->i", softmax(mean + np.exp(log_v) * scores, axis=1), scores) - wanted))
+
+    highest = min(HIGHEST, LARGEST + largest)
+    return _sign_change(slope, guess, min(LOWEST, highest), highest) - largest
+
+
+def _sign_change(slope, guess: float, lowest: float, highest: float) -> float:
+    """Where an increasing-in-sign function passes zero between two bounds, or the bound nearest to it."""
+    low = high = float(np.clip(guess, lowest, highest))
+    step = 0.5
+    rising = slope(low) > 0
+    # Walk downhill with growing steps until the slope changes sign; a good guess brackets it at once.
+    while True:
+        if rising:
+            low, high = max(low - step, lowest), low
+            if slope(low) <= 0:
+                break
+            if low == lowest:
+                return low
+        else:
+            low, high = high, min(high + step, highest)
+            if slope(high) > 0:
+                break
+            if high == highest:
+                return high
+        step *= 2
+    return float(brentq(slope, low, high, xtol=1e-4))
+
+
+def _scores(log_scores: NDArray, log_variance: float) -> NDArray:
+    """v exp(log_scores), held below the overflow of exp."""
+    return np.exp(np.minimum(log_scores + log_variance, 600.0))

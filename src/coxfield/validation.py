@@ -1,0 +1,71 @@
+"""Checks of what users give, each with a sentence that names the value and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array, check_consistent_length
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def check_weights(sample_weight, X) -> NDArray | None:
+    """Weights as an array of the precision of X, or None when every point counts once."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(X.shape[0], float(sample_weight))
+    weights = check_array(sample_weight, ensure_2d=False, dtype=X.dtype, input_name="sample_weight")
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}")
+    check_consistent_length(X, weights)
+    if (weights < 0).any():
+        raise ValueError(f"sample_weight must not be negative, got {weights.min():g}: leave such rows out instead")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is zero everywhere: at least one point must count")
+    return weights
+
+
+def like(X, training):
+    """X as sparse or as dense as the training points: distances want both alike."""
+    if sparse.issparse(X) == sparse.issparse(training):
+        return X
+    return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
+
+
+def _unknown(mapping: Mapping, classes: NDArray, name: str) -> None:
+    strangers = [key for key in mapping if key not in classes.tolist()]
+    if strangers:
+        raise ValueError(f"{name} names the class {strangers[0]!r}, but y holds only {classes.tolist()}")
+
+
+def by_class(values, classes: NDArray, name: str, default: float) -> NDArray:
+    """One finite number a class, from a number or a mapping class -> number."""
+    if isinstance(values, Mapping):
+        _unknown(values, classes, name)
+        numbers = np.array([values.get(label, default) for label in classes.tolist()], dtype=float)
+    else:
+        numbers = np.full(len(classes), values, dtype=float)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got {values!r}")
+    return numbers
+
+
+def class_kernels(kernel, classes: NDArray) -> list:
+    """One kernel a class, from a kernel or a mapping class -> kernel; shared ones are the same object."""
+    if not isinstance(kernel, Mapping):
+        return [kernel] * len(classes)
+    _unknown(kernel, classes, "kernel")
+    missing = [label for label in classes.tolist() if label not in kernel]
+    if missing:
+        raise ValueError(f"kernel has no entry for the class {missing[0]!r}: give one for each of {classes.tolist()}")
+    # Equal kernels become one object, so that their classes share one pass over the distances.
+    seen: list = []
+    for label in classes.tolist():
+        seen.append(next((other for other in seen if other == kernel[label]), kernel[label]))
+    return seen

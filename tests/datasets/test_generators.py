@@ -1,0 +1,138 @@
+"""Geometry, reproducibility and refusals of the synthetic sets."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from coxfield.datasets import make_circles, make_double_helix
+
+GENERATORS = [make_circles, make_double_helix]
+
+
+@given(n_rings=st.integers(1, 5), n_per_ring=st.integers(1, 30), seed=st.integers(0, 1000))
+def test_without_noise_every_point_lies_on_its_circle(n_rings, n_per_ring, seed):
+    radii = np.arange(1, n_rings + 1) * 1.5
+    X, y = make_circles(n_rings, n_per_ring, noise=0, radii=radii, random_state=seed)
+    assert np.bincount(y, minlength=n_rings).tolist() == [n_per_ring] * n_rings
+    np.testing.assert_allclose(np.hypot(*X.T), radii[y])
+
+
+def test_noise_has_the_standard_deviation_asked_for():
+    X, _ = make_circles(1, 40_000, noise=0.3, radii=[50.0], random_state=0)
+    # Far out, the distance to the centre is the radius plus one coordinate of noise; standard error 0.0011.
+    assert np.std(np.hypot(*X.T)) == pytest.approx(0.3, abs=0.005)
+
+
+def test_default_rings_are_equally_dense():
+    _, y = make_circles(3, random_state=0)
+    assert np.bincount(y).tolist() == [80, 220, 360]
+
+
+def test_each_ring_may_have_its_own_number():
+    _, y = make_circles(3, [5, 6, 7], random_state=0)
+    assert np.bincount(y).tolist() == [5, 6, 7]
+
+
+def test_angles_go_all_the_way_round():
+    X, _ = make_circles(1, 4000, noise=0, random_state=0)
+    counts, _ = np.histogram(np.arctan2(X[:, 1], X[:, 0]), bins=8, range=(-np.pi, np.pi))
+    # Binomial with mean 500 and standard deviation 21.
+    assert (np.abs(counts - 500) < 100).all()
+
+
+@pytest.mark.parametrize(("n_rings", "most"), [(2, 2), (3, 5)])
+def test_default_rings_nearly_touch_at_unit_length_scale(n_rings, most):
+    """Leave-one-out with the paper's kernel errs on a point now and then, and only at the gap."""
+    errors = [_leave_one_out_errors(*make_circles(n_rings, random_state=seed)) for seed in range(10)]
+    assert max(errors) <= most
+    assert sum(errors) > 0
+
+
+def _leave_one_out_errors(X, y):
+    C = 0.25 * np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
+    np.fill_diagonal(C, 0.0)
+    scores = C @ np.eye(y.max() + 1)[y]
+    return int(np.sum(scores.argmax(axis=1) != y))
+
+
+@given(
+    turns=st.floats(0.5, 5),
+    radius=st.floats(0.1, 10),
+    pitch=st.floats(0.1, 10),
+    seed=st.integers(0, 1000),
+)
+def test_without_noise_strands_are_helices_half_a_turn_apart(turns, radius, pitch, seed):
+    X, y = make_double_helix(20, turns=turns, noise=0, radius=radius, pitch=pitch, random_state=seed)
+    height = X[:, 2]
+    assert height.min() >= 0
+    assert height.max() <= turns * pitch
+    angle = 2 * np.pi * height / pitch + np.pi * y
+    expected = radius * np.column_stack([np.cos(angle), np.sin(angle)])
+    np.testing.assert_allclose(X[:, :2], expected, atol=1e-9 * radius)
+    assert np.bincount(y).tolist() == [20, 20]
+
+
+def test_helix_is_not_solved_by_its_nearest_neighbour_graph():
+    X, y = make_double_helix(random_state=0)
+    distance = cdist(X, X)
+    np.fill_diagonal(distance, np.inf)
+    assert 1 <= np.sum(y[distance.argmin(axis=1)] != y) <= 30
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_same_seed_same_points(make):
+    X, y = make(random_state=3)
+    for again in (make(random_state=3), make(random_state=np.random.default_rng(3))):
+        np.testing.assert_array_equal(again[0], X)
+        np.testing.assert_array_equal(again[1], y)
+    assert not np.array_equal(make(random_state=4)[0], X)
+    assert not np.array_equal(make()[0], make()[0])
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_a_generator_is_used_not_copied(make):
+    rng = np.random.default_rng(0)
+    assert not np.array_equal(make(random_state=rng)[0], make(random_state=rng)[0])
+
+
+@pytest.mark.parametrize("make", GENERATORS)
+def test_rows_are_shuffled_and_typed(make):
+    X, y = make(random_state=0)
+    assert X.dtype == np.float64
+    assert y.dtype == np.int64
+    assert np.any(np.diff(y) < 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "message"),
+    [
+        (make_circles, {"n_rings": 0}, "n_rings=0 must be an integer of at least 1"),
+        (make_circles, {"n_rings": 2.0}, "n_rings=2.0 must be an integer"),
+        (make_circles, {"n_per_ring": -3}, "n_per_ring=-3 must be"),
+        (make_circles, {"n_per_ring": [4]}, "n_per_ring=[4] does not fit n_rings=2"),
+        (make_circles, {"n_per_ring": [4, 0]}, "n_per_ring=0 must be"),
+        (make_circles, {"n_per_ring": "many"}, "n_per_ring='many' must be"),
+        (make_circles, {"noise": -0.1}, "noise=-0.1 must be a finite number of at least 0"),
+        (make_circles, {"noise": float("nan")}, "noise=nan must be"),
+        (make_circles, {"radii": [1, 2, 3]}, "radii=[1, 2, 3] does not fit n_rings=2"),
+        (make_circles, {"radii": [2, 2]}, "radii=[2, 2] must be positive, finite and increasing"),
+        (make_circles, {"radii": [0, 2]}, "radii=[0, 2] must be positive"),
+        (make_circles, {"radii": [1, np.inf]}, "radii=[1, inf] must be positive, finite"),
+        (make_circles, {"radii": "ab"}, "radii='ab' are not numbers"),
+        (make_circles, {"random_state": "seed"}, "random_state='seed' must be None, an integer"),
+        (make_circles, {"random_state": -1}, "random_state=-1 is negative"),
+        (make_double_helix, {"n_per_strand": 0}, "n_per_strand=0 must be"),
+        (make_double_helix, {"turns": 0}, "turns=0 must be a finite number above 0"),
+        (make_double_helix, {"radius": np.inf}, "radius=inf must be"),
+        (make_double_helix, {"pitch": "2"}, "pitch='2' must be"),
+        (make_double_helix, {"noise": None}, "noise=None must be"),
+    ],
+)
+def test_bad_values_are_named_with_the_remedy(make, arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        make(**arguments)
+    assert re.search("; (pass|leave|numpy.random.default_rng)", str(caught.value))
