@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from coxfield.covariance import Covariance
 
 MANY_SEGMENTS = 32  # classes met by one tile, beyond which one segmented sum beats a product for each
+# Where the largest sum is below this, kernel values have lost digits or vanished.
+FAINT = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("float32", "float64")}
+TOLERABLE = 0.03  # an error in a squared distance, beyond which the sums are taken again with care
 NEGLIGIBLE = 1e-6  # an error in a log kernel value that nobody will notice
 NATS_APART = 40.0  # a kernel value exp(-40) times the largest does not move a double-precision sum
 
@@ -43,6 +46,11 @@ class Group:
     """The sorted points, placed for distances; as given when the kernel was not recognised."""
     weights: NDArray | None
     """Weight of each column, None when all are 1."""
+
+    @property
+    def sizes(self) -> NDArray:
+        """Number of columns of each segment."""
+        return np.diff(self.starts, append=len(self.rows))
 
     def add_segment_sums(self, tile: NDArray, start: int, sums: NDArray) -> None:
         """Add to `sums` the (weighted) sums of a tile over each class, the tile's first column being `start`."""
@@ -144,36 +152,35 @@ def class_sums(
     n_jobs : int, optional
         Threads; None for as many as a matrix product would take.
     """
-    n = X.shape[0]
-    values = np.zeros((n, training.n_classes))
-    peak = np.zeros(n)
+    values = np.zeros((X.shape[0], training.n_classes))
+    faint, wrong = np.ones(X.shape[0], dtype=bool), np.zeros(X.shape[0], dtype=bool)
     for group in training.groups:
-        normalised = _group_sums(training, group, X, leave_out, n_jobs)
+        queries = training.place(group, X)
+        normalised = _group_sums(training, group, queries, leave_out, n_jobs)
         values[:, group.classes] = normalised * group.covariance.variance
-        np.maximum(peak, np.inf if not group.covariance.recognised else normalised.max(axis=1), out=peak)
+        faint &= group.covariance.recognised & (normalised.max(axis=1) < FAINT[X.dtype.name])
+        wrong |= _distance_error(group, queries) > TOLERABLE
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), -np.inf)
-    limits = np.finfo(X.dtype)
-    # Below this, kernel values lose digits and then vanish: the sums are taken again relative to the nearest point.
-    faint = np.flatnonzero(peak < limits.tiny / limits.eps)
-    if faint.size:
-        logs[faint] = _faint_log_sums(training, X[faint], None if leave_out is None else leave_out[faint], n_jobs)
-        values[faint] = np.exp(np.minimum(logs[faint], 700))
+    doubtful = np.flatnonzero(faint | wrong)
+    if doubtful.size:
+        left = None if leave_out is None else leave_out[doubtful]
+        logs[doubtful] = _careful_log_sums(training, X[doubtful], logs[doubtful], left, n_jobs)
+        values[doubtful] = np.exp(np.minimum(logs[doubtful], 700))
     sums = ClassSums(values, logs)
     return sums if leave_out is None else _restore_weight(training, X, leave_out, sums)
 
 
-def _group_sums(training, group: Group, X, leave_out, n_jobs) -> NDArray:
+def _group_sums(training, group: Group, queries, leave_out, n_jobs) -> NDArray:
     """Class sums over one group with unit variance, shape (n, number of classes in the group)."""
-    n, columns = X.shape[0], len(group.rows)
+    n, columns, dtype = queries.shape[0], len(group.rows), queries.dtype
     threads = blocks.n_threads(n_jobs)
-    step, width = blocks.tile_shape(n, columns, X.dtype.itemsize, threads)
-    queries = training.place(group, X)
+    step, width = blocks.tile_shape(n, columns, dtype.itemsize, threads)
     own_column = _columns_of(group, training, leave_out)
     sums = np.zeros((n, len(group.classes)))
 
     def work(rows: slice) -> None:
-        buffer = None if not group.covariance.recognised else np.empty((rows.stop - rows.start) * width, X.dtype)
+        buffer = None if not group.covariance.recognised else np.empty((rows.stop - rows.start) * width, dtype)
         for start in range(0, columns, width):
             stop = min(start + width, columns)
             tile = _tile(group, queries[rows], start, stop, buffer)
@@ -183,6 +190,14 @@ def _group_sums(training, group: Group, X, leave_out, n_jobs) -> NDArray:
 
     blocks.over_rows(work, n, step, threads)
     return sums
+
+
+def _distance_error(group: Group, queries) -> NDArray:
+    """Bound on the rounding error of squared distances in product form: of the order of eps |z|^2."""
+    if not group.covariance.recognised:
+        return np.zeros(queries.shape[0])
+    norms = queries.sq_norms.astype(float) + group.points.sq_norms.max()
+    return np.finfo(group.points.dtype).eps * (8 + np.sqrt(queries.shape[1])) * norms
 
 
 def _tile(group: Group, queries, start: int, stop: int, buffer) -> NDArray:
@@ -224,11 +239,15 @@ def _restore_weight(training: TrainingPoints, X, leave_out, sums: ClassSums) -> 
     return sums
 
 
-def _faint_log_sums(training: TrainingPoints, X, leave_out, n_jobs) -> NDArray:
-    """Log class sums relative to each query's nearest point, in double precision: nothing underflows."""
-    logs = np.full((X.shape[0], training.n_classes), -np.inf)
+def _careful_log_sums(training: TrainingPoints, X, logs: NDArray, leave_out, n_jobs) -> NDArray:
+    """Log class sums relative to each class's nearest point, in double precision: nothing underflows.
+
+    `logs` are the sums so far; those over kernels that are called stay as they are.
+    """
     threads = blocks.n_threads(n_jobs)
     for group in training.groups:
+        if not group.covariance.recognised:
+            continue
         queries = training.place(group, X.astype(np.float64))
         own_column = _columns_of(group, training, leave_out)
 
@@ -236,7 +255,7 @@ def _faint_log_sums(training: TrainingPoints, X, leave_out, n_jobs) -> NDArray:
             own = None if own_column is None else own_column[rows]
             logs[rows, group.classes] = _log_sums(training, group, X[rows], queries[rows], own)
 
-        step = blocks.whole_rows(X.shape[0], len(group.rows), 8, threads)
+        step = blocks.whole_rows(X.shape[0], len(group.rows), 8, threads, copies=6)
         blocks.over_rows(work, X.shape[0], step, threads)
     return logs
 
@@ -253,32 +272,37 @@ def _log_sums(training: TrainingPoints, group: Group, X, queries: Points, own_co
     logs = _sharp_log_kernel(training, group, X, queries, d2)
     if own_column is not None:
         cross_out(logs, own_column, 0, columns, -np.inf)
-    top = logs.max(axis=1, keepdims=True)
-    top[np.isneginf(top)] = 0
-    relative = np.exp(logs - top)
-    sums = np.zeros((len(queries), len(group.classes)))
-    group.add_segment_sums(relative, 0, sums)
+    tops = np.maximum.reduceat(logs, group.starts, axis=1)
+    tops[np.isneginf(tops)] = 0
+    logs -= np.repeat(tops, group.sizes, axis=1)
+    sums = np.zeros(tops.shape)
+    group.add_segment_sums(np.exp(logs, out=logs), 0, sums)
     with np.errstate(divide="ignore"):
-        return np.log(sums) + top + np.log(group.covariance.variance)
+        return np.log(sums) + tops + np.log(group.covariance.variance)
 
 
 def _sharp_log_kernel(training, group: Group, X, queries: Points, d2: NDArray) -> NDArray:
     """Log kernel values, with the distances that decide taken again by subtraction where rounding could matter.
 
-    Far from the origin, in units of a short length scale, the product form of a squared distance is wrong by eps |z|^2,
-    which may exceed the gap between the nearest and the second nearest point.
+    Far from the origin, in units of a short length scale, the product form of a squared distance may be wrong by more
+    than the gap between the nearest and the second nearest point.
     """
-    eps = np.finfo(group.points.sq_norms.dtype).eps
-    error = eps * (8 + np.sqrt(X.shape[1])) * (queries.sq_norms + group.points.sq_norms.max())
+    error = _distance_error(group, queries)
     unsure = np.flatnonzero(error > NEGLIGIBLE)
     with np.errstate(invalid="ignore"):  # the infinite distance of a left-out point, crossed out by the caller
         logs = group.covariance.log_profile(d2.copy())
     if unsure.size:
-        nearest = d2[unsure].min(axis=1, keepdims=True)
-        near = d2[unsure] <= nearest + 2 * error[unsure, None]
-        near |= logs[unsure] >= logs[unsure].max(axis=1, keepdims=True) - NATS_APART
-        near &= np.isfinite(d2[unsure])
-        at, columns = np.nonzero(near)
-        exact = pair_sq_distances(X, unsure[at], training.X, group.rows[columns], group.covariance.length_scale)
+        at, columns = np.nonzero(_contenders(group, d2[unsure], logs[unsure], error[unsure, None]))
+        scale = group.covariance.length_scale
+        exact = pair_sq_distances(X, unsure[at], training.X, group.rows[columns], scale)
         logs[unsure[at], columns] = group.covariance.log_profile(exact)
     return logs
+
+
+def _contenders(group: Group, d2: NDArray, logs: NDArray, error: NDArray) -> NDArray:
+    """Which points may count in the sum of their class: possibly the nearest, or not negligible beside it."""
+    nearest = np.minimum.reduceat(d2, group.starts, axis=1)
+    contenders = d2 <= np.repeat(nearest + 2 * error, group.sizes, axis=1)
+    tops = np.fmax.reduceat(logs, group.starts, axis=1)
+    contenders |= logs >= np.repeat(tops - NATS_APART, group.sizes, axis=1)
+    return contenders & np.isfinite(d2)

@@ -15,7 +15,7 @@ from coxfield import covariance
 from coxfield.class_sums import ClassSums, arrange, class_sums
 from coxfield.decision import decide, log_probabilities, relative_scores
 from coxfield.progress import progress
-from coxfield.selection.length_scale_path import default_factors, passes
+from coxfield.selection.length_scale_path import candidate_factors, passes
 from coxfield.selection.loo import loo_path
 from coxfield.validation import by_class, check_weights, class_kernels, like
 
@@ -64,8 +64,9 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         The covariance in use.
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
-        What was tried: "length_scale" (the factor, for kernels with more than one), "variance" (likewise), "loo_error"
-        and "loo_log_loss". Absent with `selection=None`. `coxfield.plotting.plot_selection_path` draws it.
+        What was tried, ready for a data frame: "length_scale" (the factor, for kernels with more than one), "variance"
+        (the factor), "loo_error", "loo_log_loss" and "chosen". Absent with `selection=None`.
+        `coxfield.plotting.plot_selection_path` draws it.
     loo_error_ : float
         Leave-one-out 0-1 loss of the fitted model.
     X_fit_, y_fit_ : the training points, and their class numbers
@@ -122,6 +123,7 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}; got {self.selection!r}")
+        self.__dict__.pop("selection_path_", None)  # an earlier fit's
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         weights = check_weights(sample_weight, X)
@@ -135,67 +137,36 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
             )
         self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
         kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
-        self._set_training_points(X, codes, weights, kernels)
+        self.X_fit_, self.y_fit_ = X, codes
+        self._loo_error: float | None = None
+        self._arrange(X, codes, weights, kernels)
         if self.selection is not None:
             kernels = self._select(kernels)
-            self._set_training_points(X, codes, weights, kernels)
+            self._arrange(X, codes, weights, kernels)
         shared = not isinstance(self.kernel, Mapping)
         self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
         return self
 
-    def _set_training_points(self, X, codes, weights, kernels) -> None:
+    def _arrange(self, X, codes, weights, kernels) -> None:
         described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
         self._training = arrange(X, codes, [described[id(kernel)] for kernel in kernels], weights)
-        self.X_fit_, self.y_fit_ = X, codes
-        self._loo_error: float | None = None
 
     def _select(self, kernels) -> list:
         """The kernels with the length scale, and where it is free the signal variance, that leave-one-out prefers."""
         distinct = list({id(kernel): kernel for kernel in kernels}.values())
-        factors = self._factors(distinct)
+        factors = candidate_factors(self._training, distinct, self.length_scales, bounded=self.kernel is not None)
         asked = self.kernel is None or self.selection == "loo_log_loss"
         free_variance = asked and all(map(covariance.variance_is_free, distinct))
         total = passes(self._training, len(factors)) * len(self.y_fit_)
         with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
             path = loo_path(
-                self._training,
-                self.mean_,
-                factors,
-                free_variance=free_variance,
-                n_jobs=self.n_jobs,
-                done=done,
+                self._training, self.mean_, factors, free_variance=free_variance, n_jobs=self.n_jobs, done=done
             )
         best = path.best(self.selection)
-        tried = {id(k): _rescale(k, path.factor[best], path.variance[best]) for k in distinct}
-        self.selection_path_ = _named_path(path, distinct, self.n_features_in_)
+        chosen = {id(kernel): covariance.rescale(kernel, path.factor[best], path.variance[best]) for kernel in distinct}
+        self.selection_path_ = path.columns(self._training, best)
         self._loo_error = float(path.loo_error[best])
-        return [tried[id(kernel)] for kernel in kernels]
-
-    def _factors(self, distinct) -> NDArray:
-        free = [covariance.free_length_scales(kernel) for kernel in distinct]
-        if not any(free):
-            raise ValueError(
-                f"selection={self.selection!r} chooses the length scale, but {distinct[0]!r} has none that is free: "
-                "give selection=None"
-            )
-        if self.length_scales is not None:
-            factors = np.asarray(self.length_scales, dtype=float)
-            if factors.ndim != 1 or not factors.size or not (np.isfinite(factors) & (factors > 0)).all():
-                raise ValueError(f"length_scales must be a list of positive finite numbers, got {self.length_scales!r}")
-            return np.sort(factors)[::-1]
-        factors = default_factors(self._training)
-        if self.kernel is None:
-            return factors
-        bounds = [covariance.length_scale_bounds(kernel) for kernel in distinct]
-        low, high = max(b[0] for b in bounds), min(b[1] for b in bounds)
-        inside = factors[(factors >= low) & (factors <= high)]
-        if not inside.size:
-            raise ValueError(
-                f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, the "
-                f"bounds of {distinct[0]!r} allow {low:.3g} to {high:.3g}; widen "
-                "length_scale_bounds or give length_scales"
-            )
-        return inside
+        return [chosen[id(kernel)] for kernel in kernels]
 
     def _sums(self, X) -> tuple[NDArray, ClassSums]:
         """Prior terms and class sums of new points."""
@@ -296,18 +267,3 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
             wrong = decide(*self._loo_sums()) != self.y_fit_
             self._loo_error = float(np.average(wrong, weights=self._training.weights))
         return self._loo_error
-
-
-def _rescale(kernel, length_factor: float, variance_factor: float):
-    return covariance.rescale_variance(covariance.rescale_length(kernel, length_factor), float(variance_factor))
-
-
-def _named_path(path, distinct, n_features: int) -> dict[str, NDArray]:
-    """The path as a dictionary of columns, in length scales rather than factors when there is just one."""
-    scale = covariance.recognise(distinct[0], n_features).length_scale if len(distinct) == 1 else 1.0
-    return {
-        "length_scale": path.factor * (scale if isinstance(scale, float) else 1.0),
-        "variance": path.variance,
-        "loo_error": path.loo_error,
-        "loo_log_loss": path.loo_log_loss,
-    }

@@ -74,7 +74,7 @@ def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
         if not name.endswith("nu"):  # Matern(nu=inf) is the squared exponential
             allowed &= np.isfinite(numbers)
         if not allowed.all():
-            raise ValueError(f"{name} must be positive and finite, got {value!r} in {kernel!r}")
+            raise ValueError(f"{name} of the covariance must be positive and finite, got {value!r}")
         if name.endswith("length_scale") and numbers.ndim == 1 and numbers.size not in (1, n_features):
             raise ValueError(
                 f"{name} has {numbers.size} entries but the data have {n_features} features: "
@@ -128,15 +128,17 @@ def length_scale_bounds(kernel) -> tuple[float, float]:
     params = kernel.get_params()
     for name in free_length_scales(kernel):
         low, high = np.atleast_2d(np.asarray(params[f"{name}_bounds"], dtype=float)).T
-        lowest = max(lowest, float((low / params[name]).max()))
-        highest = min(highest, float((high / params[name]).min()))
+        scale = np.asarray(params[name], dtype=float)
+        lowest = max(lowest, float((low / scale).max()))
+        highest = min(highest, float((high / scale).min()))
     return lowest, highest
 
 
 def rescale_length(kernel, factor: float):
     """The same kernel with every free length scale multiplied by `factor`."""
     params = kernel.get_params()
-    return clone(kernel).set_params(**{name: params[name] * factor for name in free_length_scales(kernel)})
+    scaled = {name: np.asarray(params[name]) * factor for name in free_length_scales(kernel)}
+    return clone(kernel).set_params(**{name: value if value.ndim else value.item() for name, value in scaled.items()})
 
 
 def variance_is_free(kernel) -> bool:
@@ -153,3 +155,8 @@ def rescale_variance(kernel, factor: float):
     if isinstance(kernel, kernels.Product) and type(kernel.k1) is kernels.ConstantKernel:
         return rescale_variance(kernel.k2, kernel.k1.constant_value * factor)
     return kernels.ConstantKernel(factor, (factor * 1e-5, factor * 1e5)) * kernel
+
+
+def rescale(kernel, length_factor: float, variance_factor: float):
+    """The kernel with its free length scales and its signal variance multiplied."""
+    return rescale_variance(rescale_length(kernel, float(length_factor)), float(variance_factor))

@@ -22,6 +22,16 @@ class Points:
     def __len__(self) -> int:
         return self.coordinates.shape[0]
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of points and of coordinates."""
+        return self.coordinates.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the coordinates."""
+        return self.coordinates.dtype
+
     def __getitem__(self, rows) -> Points:
         return Points(self.coordinates[rows], self.sq_norms[rows])
 
@@ -57,7 +67,16 @@ def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     # In place: these arrays are as large as memory allows.
     d2 += a.sq_norms[:, None]
     d2 += b.sq_norms
+    if not np.isfinite(a.sq_norms).all():
+        return _capped(d2)
     return np.maximum(d2, 0, out=d2)
+
+
+def _capped(d2: NDArray) -> NDArray:
+    """Squared distances that overflowed, as a number so large that any covariance has vanished."""
+    largest = np.finfo(d2.dtype).max * 1e-9
+    np.nan_to_num(d2, copy=False, nan=largest, posinf=largest)
+    return np.clip(d2, 0, largest, out=d2)
 
 
 def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -> NDArray:
@@ -71,4 +90,4 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -
             difference = difference.toarray()
         difference /= length_scale
         d2[part] = np.einsum("ij,ij->i", difference, difference)
-    return d2
+    return _capped(d2)

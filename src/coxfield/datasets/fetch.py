@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import secrets
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
+from coxfield.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -211,13 +211,8 @@ def _keep(arrays: Arrays, path: Path) -> None:
 def write_whole(arrays: Arrays, path: Path) -> None:
     """Write an npz file whole or not at all: a reader sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with part.open("xb") as stream:
-            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # a key may not be 'allow_pickle'
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as stream:
+        np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # a key may not be 'allow_pickle'
 
 
 def _in_one_line(error: BaseException) -> str:

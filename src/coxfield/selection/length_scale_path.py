@@ -17,7 +17,7 @@ from sklearn.utils import gen_batches
 
 from coxfield import blocks
 from coxfield.class_sums import arrange, class_sums, cross_out
-from coxfield.covariance import free_length_scales, recognise, rescale_length
+from coxfield.covariance import free_length_scales, length_scale_bounds, recognise, rescale_length
 from coxfield.points import Points, place, sq_distances
 from coxfield.profiles import SquaredExponential
 
@@ -46,6 +46,41 @@ class Squaring:
 
 
 SQUARING = {"float32": Squaring(4, 1e-18, 1), "float64": Squaring(8, 1e-38, 3)}
+
+
+def candidate_factors(training: TrainingPoints, kernels, length_scales, *, bounded: bool) -> NDArray:
+    """The factors to try for the length scales, longest first.
+
+    Parameters
+    ----------
+    training : TrainingPoints
+    kernels : list of kernels
+        The different kernels in use; at least one must have a length scale that is not fixed.
+    length_scales : array-like or None
+        What the user asks for; None for `default_factors`.
+    bounded : bool
+        Whether the default is cut to the bounds of the kernels.
+    """
+    if not any(map(free_length_scales, kernels)):
+        raise ValueError(
+            f"there is no length scale to choose: {kernels[0]!r} has none that is free; give selection=None"
+        )
+    if length_scales is not None:
+        factors = np.asarray(length_scales, dtype=float)
+        if factors.ndim != 1 or not factors.size or not (np.isfinite(factors) & (factors > 0)).all():
+            raise ValueError(f"length_scales must be a list of positive finite numbers, got {length_scales!r}")
+        return np.sort(factors)[::-1]
+    factors = default_factors(training)
+    if not bounded:
+        return factors
+    low, high = np.array([length_scale_bounds(kernel) for kernel in kernels]).T
+    inside = factors[(factors >= low.max()) & (factors <= high.min())]
+    if not inside.size:
+        raise ValueError(
+            f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, the bounds of "
+            f"{kernels[0]!r} allow {low.max():.3g} to {high.min():.3g}; widen length_scale_bounds or give length_scales"
+        )
+    return inside
 
 
 def default_factors(training: TrainingPoints, count: int = 24) -> NDArray:
@@ -77,7 +112,7 @@ def _typical_length_scale(kernel) -> float:
 
 
 def loo_log_sums(training: TrainingPoints, factors: NDArray, n_jobs=None, done=None) -> Iterator[NDArray]:
-    """Leave-one-out log class sums for each factor of the length scale; arrays of shape (n, n_classes).
+    """Leave-one-out log class sums for each factor of the length scale, longest first; arrays (n, n_classes).
 
     Factors are taken a few at a time, so that what is held stays within scikit-learn's `working_memory`. `done(rows)`
     hears of progress: over the whole path it is told n times the number of `passes`.
@@ -129,7 +164,7 @@ def _path(training: TrainingPoints, factors: NDArray, n_jobs, done) -> NDArray:
     (group,) = training.groups
     n = len(group.rows)
     threads = blocks.n_threads(n_jobs)
-    itemsize = group.points.sq_norms.dtype.itemsize
+    itemsize = group.points.dtype.itemsize
     squared = _squared(group, factors)
     logs = np.empty((len(factors), n, training.n_classes))
 

@@ -41,6 +41,18 @@ class LooPath:
             return int(np.lexsort((self.loo_log_loss, np.round(self.loo_error, 12)))[0])
         return int(np.argmin(self.loo_log_loss))
 
+    def columns(self, training: TrainingPoints, chosen: int) -> dict[str, NDArray]:
+        """The path as named columns, with length scales in place of factors when the kernel has just one."""
+        scale = training.groups[0].covariance.length_scale
+        single = len(training.groups) == 1 and isinstance(scale, float)
+        return {
+            "length_scale": self.factor * scale if single else self.factor,
+            "variance": self.variance,
+            "loo_error": self.loo_error,
+            "loo_log_loss": self.loo_log_loss,
+            "chosen": np.arange(len(self.factor)) == chosen,
+        }
+
 
 def loo_path(
     training: TrainingPoints, mean: NDArray, factors: NDArray, *, free_variance: bool, n_jobs=None, done=None
