@@ -27,11 +27,11 @@ def softmax(scores):
 
 
 def refit_scores(X, y, kernels, means, weights=None):
-    """Leave-one-out scores by n refits: each time one point less."""
+    """Leave-one-out scores by n refits: each time one row less, with all its weight."""
     weights = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     rows = []
     for j in range(len(y)):
         fewer = weights.copy()
-        fewer[j] = max(fewer[j] - 1, 0)
+        fewer[j] = 0
         rows.append(class_scores(X, y, kernels, means, X[j : j + 1], fewer)[0])
     return np.array(rows)

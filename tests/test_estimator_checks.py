@@ -14,8 +14,16 @@ ESTIMATORS = [
 
 
 def expected_failures(estimator):
-    """Name of the check -> reason. There are none."""
-    return {}
+    """Name of the check -> reason."""
+    if estimator.selection is None:
+        return {}
+    reason = (
+        "leave-one-out leaves out a point with all its weight; of repeated rows it leaves out one and predicts it "
+        "by its copies: the length scale chosen is another; with selection=None these checks pass"
+    )
+    return dict.fromkeys(
+        ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"), reason
+    )
 
 
 # Some checks warn that they are skipped; what they assert still counts.

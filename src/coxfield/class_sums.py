@@ -147,8 +147,7 @@ def class_sums(
     training : TrainingPoints
     X : array or CSR array of shape (n, d)
     leave_out : array of shape (n,), optional
-        For each row of X, the training row that must not count: leave-one-out. Of a training row of weight w, one point
-        is left out and max(w - 1, 0) stay.
+        For each row of X, the training row that must not count, whatever its weight: leave-one-out.
     n_jobs : int, optional
         Threads; None for as many as a matrix product would take.
     """
@@ -167,8 +166,7 @@ def class_sums(
         left = None if leave_out is None else leave_out[doubtful]
         logs[doubtful] = _careful_log_sums(training, X[doubtful], logs[doubtful], left, n_jobs)
         values[doubtful] = np.exp(np.minimum(logs[doubtful], 700))
-    sums = ClassSums(values, logs)
-    return sums if leave_out is None else _restore_weight(training, X, leave_out, sums)
+    return ClassSums(values, logs)
 
 
 def _group_sums(training, group: Group, queries, leave_out, n_jobs) -> NDArray:
@@ -223,20 +221,6 @@ def cross_out(tile: NDArray, own_column: NDArray, start: int, stop: int, value) 
     rows = np.flatnonzero((own_column >= start) & (own_column < stop))
     if rows.size:
         tile[rows, own_column[rows] - start] = value if np.isscalar(value) else value[rows, 0]
-
-
-def _restore_weight(training: TrainingPoints, X, leave_out, sums: ClassSums) -> ClassSums:
-    """Give back what stays of a left-out row of weight w: max(w - 1, 0) points at distance zero."""
-    if training.weights is None:
-        return sums
-    stays = np.maximum(training.weights[leave_out] - 1.0, 0)
-    for group in training.groups:
-        mine = np.flatnonzero(np.isin(training.y[leave_out], group.classes) & (stays > 0))
-        label = training.y[leave_out[mine]]
-        left = np.broadcast_to(group.covariance.diagonal(X), X.shape[0])[mine] * stays[mine]
-        sums.values[mine, label] += left
-        sums.logs[mine, label] = np.logaddexp(sums.logs[mine, label], np.log(left))
-    return sums
 
 
 def _careful_log_sums(training: TrainingPoints, X, logs: NDArray, leave_out, n_jobs) -> NDArray:

@@ -15,8 +15,8 @@ from coxfield import covariance
 from coxfield.class_sums import ClassSums, arrange, class_sums
 from coxfield.decision import decide, log_probabilities, relative_scores
 from coxfield.progress import progress
-from coxfield.selection.length_scale_path import candidate_factors, passes
-from coxfield.selection.loo import loo_path
+from coxfield.selection.length_scale_path import candidate_factors, finer_factors, passes
+from coxfield.selection.loo import LooPath, loo_path
 from coxfield.validation import by_class, check_weights, class_kernels, like
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         is. Parameters with bounds "fixed" stay.
     length_scales : array-like, default=None
         Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
-        from twice the root mean square distance downwards, each shorter by sqrt(2).
+        from twice the root mean square distance downwards, each shorter by sqrt(2), and six more around the best.
     n_jobs : int, default=None
         Threads; None for as many as a matrix product takes, -1 for all processors.
     verbose : int, default=0
@@ -147,6 +147,20 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
         return self
 
+    def __getstate__(self):
+        # The arranged points repeat X_fit_ in another order: they are left out of files and made again.
+        state = dict(super().__getstate__())
+        if "_training" in state:
+            state["_weights"] = state.pop("_training").weights
+        return state
+
+    def __setstate__(self, state):
+        state = dict(state)
+        fitted, weights = "_weights" in state, state.pop("_weights", None)
+        super().__setstate__(state)
+        if fitted:
+            self._arrange(self.X_fit_, self.y_fit_, weights, class_kernels(self.kernel_, self.classes_))
+
     def _arrange(self, X, codes, weights, kernels) -> None:
         described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
         self._training = arrange(X, codes, [described[id(kernel)] for kernel in kernels], weights)
@@ -154,19 +168,24 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
     def _select(self, kernels) -> list:
         """The kernels with the length scale, and where it is free the signal variance, that leave-one-out prefers."""
         distinct = list({id(kernel): kernel for kernel in kernels}.values())
-        factors = candidate_factors(self._training, distinct, self.length_scales, bounded=self.kernel is not None)
-        asked = self.kernel is None or self.selection == "loo_log_loss"
-        free_variance = asked and all(map(covariance.variance_is_free, distinct))
-        total = passes(self._training, len(factors)) * len(self.y_fit_)
-        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
-            path = loo_path(
-                self._training, self.mean_, factors, free_variance=free_variance, n_jobs=self.n_jobs, done=done
-            )
+        bounded = self.kernel is not None
+        path = self._try(distinct, candidate_factors(self._training, distinct, self.length_scales, bounded=bounded))
+        if self.length_scales is None:
+            finer = finer_factors(path.factor[path.best(self.selection)], distinct, bounded=bounded)
+            path = path.joined(self._try(distinct, finer)) if finer.size else path
         best = path.best(self.selection)
         chosen = {id(kernel): covariance.rescale(kernel, path.factor[best], path.variance[best]) for kernel in distinct}
         self.selection_path_ = path.columns(self._training, best)
         self._loo_error = float(path.loo_error[best])
         return [chosen[id(kernel)] for kernel in kernels]
+
+    def _try(self, distinct, factors) -> LooPath:
+        """Leave-one-out losses for some factors of the length scales."""
+        asked = self.kernel is None or self.selection == "loo_log_loss"
+        free = asked and all(map(covariance.variance_is_free, distinct))
+        total = passes(self._training, len(factors)) * len(self.y_fit_)
+        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
+            return loo_path(self._training, self.mean_, factors, free_variance=free, n_jobs=self.n_jobs, done=done)
 
     def _sums(self, X) -> tuple[NDArray, ClassSums]:
         """Prior terms and class sums of new points."""
@@ -245,7 +264,8 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
     def loo_class_scores(self):
         """`class_scores` of each training point from all the others, in closed form.
 
-        Of a point of weight w one is left out, and max(w - 1, 0) stay.
+        A point is left out with all its weight: otherwise a point of weight 2 would be predicted by its own copy, and
+        the selection would settle on the shortest length scale.
         """
         prior, sums = self._loo_sums()
         return (prior + sums.values).astype(self.X_fit_.dtype, copy=False)

@@ -29,7 +29,6 @@ class Selection(StrEnum):
 
     loo_error = "loo_error"
     loo_log_loss = "loo_log_loss"
-    none = "none"
 
 
 class CommandGroup(TyperGroup):
@@ -77,7 +76,9 @@ def coxfield(
     """  # noqa: D301  # the backspace must reach typer, which keeps the lines after it apart
 
 
-TableArgument = Annotated[Path, typer.Argument(help="A .csv, .csv.gz or .parquet file; - for CSV on standard input.")]
+TableArgument = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="A .csv, .csv.gz or .parquet file; - for CSV on standard input.")
+]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all processors.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
 
@@ -107,11 +108,11 @@ def fit(
     ] = None,
     selection: Annotated[
         Selection,
-        typer.Option("--selection", "-s", help="Choose the kernel by leave-one-out error or log loss, or not at all."),
+        typer.Option("--selection", "-s", help="Choose the length scale by this leave-one-out loss."),
     ] = Selection.loo_error,
     length_scale: Annotated[
         float | None,
-        typer.Option("--length-scale", "-l", metavar="X", help="Use RBF(X) as it is; with --selection none."),
+        typer.Option("--length-scale", "-l", metavar="X", help="Use this length scale instead of choosing one."),
     ] = None,
     jobs: JobsOption = None,
     quiet: QuietOption = False,
@@ -123,11 +124,11 @@ def fit(
     \b
     Examples:
       coxfield fit train.csv --target species -o model.skops
-      coxfield fit train.csv -t species --id name --drop notes -o model.skops
+      coxfield fit train.csv -t species --id plant --drop year -o model.skops
       coxfield fit train.parquet -t species -f length -f width -o model.skops
-      coxfield fit train.csv -t species --selection none --length-scale 0.5 -o model.skops
+      coxfield fit train.csv -t species --length-scale 0.5 -o model.skops
     """  # noqa: D301
-    settings = _kernel_settings(selection, length_scale)
+    length_scales = _length_scales(length_scale)
     _check_roles(target, id_column, weight)
     if feature and drop:
         raise typer.BadParameter("--feature names all the features: leave --drop away")
@@ -139,7 +140,9 @@ def fit(
     names = rows.feature_names(apart=(target, id_column, weight), only=feature or (), drop=drop or ())
     X, y = rows.features(names), rows.labels(target)
     sample_weight = None if weight is None else rows.weights(weight)
-    model = LGCPClassifier(**settings, n_jobs=jobs, verbose=int(_watched(quiet)))
+    model = LGCPClassifier(
+        selection=selection.value, length_scales=length_scales, n_jobs=jobs, verbose=int(_watched(quiet))
+    )
     model.fit(X, y, sample_weight=sample_weight)
     summary = {} if quiet else _summary(model, names, y, output)
     # How many threads, and who was watching, is no part of the model.
@@ -150,7 +153,7 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="A .skops file that coxfield fit wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file that coxfield fit wrote.")],
     table: TableArgument,
     output: Annotated[
         Path | None,
@@ -182,7 +185,7 @@ def predict(
       coxfield predict model.skops new.parquet --no-id -o predictions.parquet
       cat new.csv | coxfield predict model.skops - | head -n 3
     """  # noqa: D301
-    if id_column and no_id:
+    if no_id and id_column is not None:
         raise typer.BadParameter("--id and --no-id contradict each other")
     from coxfield import model_file, tables
 
@@ -190,8 +193,10 @@ def predict(
         tables.check_output(output, inputs=[table])
     saved = model_file.load(model)
     saved.model.set_params(n_jobs=jobs)
-    kept = None if no_id else id_column or saved.id_column
-    rows = tables.read(table, verbatim=(saved.target, kept))
+    remembered = None if no_id else saved.id_column
+    kept = remembered if id_column is None else id_column
+    # A feature may serve as id, and is then read as the numbers it stands for.
+    rows = tables.read(table, verbatim={saved.target, kept}.difference(saved.features))
     result = _predictions(saved, rows, kept, proba, _watched(quiet))
     if output is None:
         typer.echo(result.write_csv().encode(), nl=False)
@@ -201,19 +206,11 @@ def predict(
         _print_outcome(saved, rows, result, output)
 
 
-def _kernel_settings(selection: Selection, length_scale: float | None) -> dict:
-    """The parameters of `LGCPClassifier` that two options decide together."""
-    if selection is not Selection.none:
-        if length_scale is not None:
-            raise typer.BadParameter("--length-scale is taken as it is: add --selection none")
-        return {"selection": selection.value}
-    if length_scale is None:
-        raise typer.BadParameter("--selection none needs a --length-scale")
-    if not 0 < length_scale < float("inf"):
+def _length_scales(length_scale: float | None) -> list[float] | None:
+    """The one length scale that was asked for, as the only candidate: the signal variance is still chosen."""
+    if length_scale is not None and not 0 < length_scale < float("inf"):
         raise typer.BadParameter(f"--length-scale must be positive and finite, got {length_scale:g}")
-    from sklearn.gaussian_process.kernels import RBF
-
-    return {"selection": None, "kernel": RBF(length_scale)}
+    return None if length_scale is None else [length_scale]
 
 
 def _check_roles(target: str, id_column: str | None, weight: str | None) -> None:
@@ -309,9 +306,12 @@ def _print_outcome(saved: "SavedModel", rows: "Table", result: "pl.DataFrame", o
 
     known = ~rows.missing_labels(saved.target)
     # As text: a table may hold integers only where the one fitted to had strings as well.
-    wrong = (rows.rows[saved.target].cast(pl.String) != result[saved.target].cast(pl.String)).to_numpy()[known]
-    if len(wrong):
+    truth = rows.rows[saved.target].cast(pl.String).filter(known)
+    wrong = (truth != result[saved.target].cast(pl.String).filter(known)).to_numpy()
+    if truth.is_in([_label_text(label) for label in saved.model.classes_.tolist()]).any():
         typer.echo(f"Error rate {wrong.mean():.4g} ({wrong.sum()} of {len(wrong)} rows)", err=True)
+    elif len(truth):
+        typer.echo(f"No error rate: {saved.target!r} of {rows.name} holds none of the model's classes", err=True)
 
 
 def _watched(quiet: bool) -> bool:

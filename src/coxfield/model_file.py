@@ -26,24 +26,15 @@ if TYPE_CHECKING:
 
 FORMAT = "coxfield model 1"
 
-# By name, not by the package they live in: a function of this package is no part of a model.
-_OWN_TYPES = (
-    "coxfield.classifier.LGCPClassifier",
-    "coxfield.class_sums.Group",
-    "coxfield.class_sums.TrainingPoints",
-    "coxfield.covariance.Covariance",
-    "coxfield.points.Points",
-    "coxfield.profiles.Matern",
-    "coxfield.profiles.RationalQuadratic",
-    "coxfield.profiles.SquaredExponential",
-)
+_MODEL = "coxfield.classifier.LGCPClassifier"
 _KERNELS = tuple(
     f"{kernels.__name__}.{name}"
     for name, kind in inspect.getmembers(kernels, inspect.isclass)
     if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__
 )
 _SPARSE = tuple(f"scipy.sparse._csr.{name}" for name in ("csr_array", "csr_matrix"))
-TRUSTED = (*_OWN_TYPES, *_KERNELS, *_SPARSE)
+# By name, not by the package they live in: a function of this package is no part of a model.
+TRUSTED = (_MODEL, *_KERNELS, *_SPARSE)
 
 
 class ModelFileError(ValueError):
@@ -104,8 +95,15 @@ def save(
         "id_column": id_column,
         "model": model,
     }
+    archive = skops.io.dumps(content)
+    strangers = _strangers(skops.io.get_untrusted_types(data=archive))
+    if strangers:
+        raise ModelFileError(
+            f"A model that contains {strangers} cannot be saved, for it would be refused as unsafe when loaded: "
+            "use kernels of sklearn.gaussian_process.kernels"
+        )
     with whole_file(path) as stream:
-        skops.io.dump(content, stream)
+        stream.write(archive)
 
 
 def load(path: Path) -> SavedModel:
@@ -116,11 +114,9 @@ def load(path: Path) -> SavedModel:
     ModelFileError
         The file is not a model, is damaged, or holds types that a model has no need of.
     """
-    strangers = [name for name in _types_beyond_skops(path) if name not in TRUSTED]
+    strangers = _strangers(_types_beyond_skops(path))
     if strangers:
-        raise ModelFileError(
-            f"{path} may be unsafe and is refused: a model has no need of {', '.join(strangers)}, which it would load"
-        )
+        raise ModelFileError(f"{path} may be unsafe and is refused: a model has no need of {strangers}, found in it")
     try:
         content = skops.io.load(path, trusted=list(TRUSTED))
     except Exception as error:  # damaged archives and types that have since changed fail in any way
@@ -129,6 +125,11 @@ def load(path: Path) -> SavedModel:
             f"({type(error).__name__}: {error}): fit the model again"
         ) from error
     return _saved_model(content, path)
+
+
+def _strangers(types: Sequence[str]) -> str:
+    """The types that a model has no need of, for a message; empty when there are none."""
+    return ", ".join(name for name in types if name not in TRUSTED)
 
 
 def _types_beyond_skops(path: Path) -> list[str]:

@@ -57,6 +57,8 @@ class Table:
         names = list(dict.fromkeys(only)) or [name for name in self.rows.columns if name not in {*others, *drop}]
         if not names:
             raise TableError(f"{self.name} has no columns left to use as features")
+        if "" in names and not only:  # how data frames write their row numbers, the last thing to learn from
+            raise TableError(f"{self.name} has a column without a name: give it one, or leave it out with --drop ''")
         return names
 
     def features(self, names: Sequence[str]) -> NDArray:
@@ -180,7 +182,7 @@ def read(path: Path, *, verbatim: Iterable[str | None] = ()) -> Table:
         if ending == ".parquet":
             rows = pl.read_parquet(BytesIO(content))
         else:
-            rows = _read_csv(content, [column for column in verbatim if column is not None])
+            rows = _read_csv(content, {column for column in verbatim if column is not None})
     except pl.exceptions.NoDataError:
         raise TableError(f"{name} is empty: it has neither a header nor rows") from None
     except pl.exceptions.PolarsError as error:
@@ -239,7 +241,7 @@ def _content(path: Path, ending: str) -> bytes:
         raise TableError(f"{path} cannot be read as gzip: {error}") from None
 
 
-def _read_csv(content: bytes, verbatim: Sequence[str]) -> pl.DataFrame:
+def _read_csv(content: bytes, verbatim: set[str]) -> pl.DataFrame:
     """Parse a CSV, the types of its columns being judged by all rows; blank lines at the end are no rows."""
     as_text = dict.fromkeys(verbatim, pl.String)
     rows = pl.read_csv(BytesIO(content.rstrip(b"\r\n")), schema_overrides=as_text, infer_schema_length=None)

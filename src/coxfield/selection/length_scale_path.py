@@ -71,16 +71,25 @@ def candidate_factors(training: TrainingPoints, kernels, length_scales, *, bound
             raise ValueError(f"length_scales must be a list of positive finite numbers, got {length_scales!r}")
         return np.sort(factors)[::-1]
     factors = default_factors(training)
-    if not bounded:
-        return factors
-    low, high = np.array([length_scale_bounds(kernel) for kernel in kernels]).T
-    inside = factors[(factors >= low.max()) & (factors <= high.min())]
+    inside = _within_bounds(factors, kernels) if bounded else factors
     if not inside.size:
         raise ValueError(
-            f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, the bounds of "
-            f"{kernels[0]!r} allow {low.max():.3g} to {high.min():.3g}; widen length_scale_bounds or give length_scales"
+            f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, outside the "
+            f"bounds of {kernels[0]!r}; widen length_scale_bounds or give length_scales"
         )
     return inside
+
+
+def finer_factors(best: float, kernels, *, bounded: bool) -> NDArray:
+    """Factors between the best of the default grid and its two neighbours, spaced by 2^(1/8)."""
+    steps = np.array([3, 2, 1, -1, -2, -3])
+    factors = best * 2 ** (steps / 8)
+    return _within_bounds(factors, kernels) if bounded else factors
+
+
+def _within_bounds(factors: NDArray, kernels) -> NDArray:
+    low, high = np.array([length_scale_bounds(kernel) for kernel in kernels]).T
+    return factors[(factors >= low.max()) & (factors <= high.min())]
 
 
 def default_factors(training: TrainingPoints, count: int = 24) -> NDArray:
@@ -172,11 +181,6 @@ def _path(training: TrainingPoints, factors: NDArray, n_jobs, done) -> NDArray:
         logs[:, group.rows[rows], :] = _block_path(group, rows, factors, squared)
 
     blocks.over_rows(work, n, blocks.whole_rows(n, n, itemsize, threads), threads, done)
-    if group.weights is not None:  # of a row of weight w, w - 1 points stay: see class_sums
-        label = training.y[group.rows]
-        with np.errstate(divide="ignore"):
-            stays = np.log(np.maximum(group.weights - 1.0, 0))
-        logs[:, group.rows, label] = np.logaddexp(logs[:, group.rows, label], stays)
     logs += np.log(group.covariance.variance)
     return logs
 

@@ -7,6 +7,7 @@ the Potts model.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,16 @@ class LooPath:
             # Sums of weights differ by rounding where the errors are the same.
             return int(np.lexsort((self.loo_log_loss, np.round(self.loo_error, 12)))[0])
         return int(np.argmin(self.loo_log_loss))
+
+    def joined(self, other: LooPath) -> LooPath:
+        """Both paths as one, longest length scale first."""
+        order = np.argsort(-np.concatenate([self.factor, other.factor]), kind="stable")
+        return LooPath(
+            *(
+                np.concatenate([getattr(self, field.name), getattr(other, field.name)])[order]
+                for field in dataclasses.fields(self)
+            )
+        )
 
     def columns(self, training: TrainingPoints, chosen: int) -> dict[str, NDArray]:
         """The path as named columns, with length scales in place of factors when the kernel has just one."""

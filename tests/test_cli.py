@@ -1,0 +1,488 @@
+"""The command line, as a person types it and as a program pipes it."""
+
+import os
+import pty
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from typer.testing import CliRunner
+
+from coxfield import LGCPClassifier, __version__, model_file
+from coxfield.cli import app
+
+RNG = np.random.default_rng(3)
+
+
+def flowers(n, target=("cat", "dog")):
+    """Rows of two noisy classes, with an id that must not lose its zeros, a text and a weight."""
+    codes = RNG.integers(0, 2, n)
+    return pl.DataFrame(
+        {
+            "name": [f"{i:03d}" for i in range(n)],
+            "length": codes + RNG.normal(scale=0.6, size=n),
+            "width": RNG.normal(size=n) - codes,
+            "notes": ["some text"] * n,
+            "weight": RNG.integers(1, 3, n),
+            "species": [target[code] for code in codes],
+        }
+    )
+
+
+FEATURES = ["-f", "length", "-f", "width"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with a table to fit and one to predict."""
+    monkeypatch.chdir(tmp_path)
+    flowers(80).write_csv("train.csv")
+    flowers(30).write_csv("new.csv")
+    return tmp_path
+
+
+def run(*arguments, code=0, **options):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refusal(*arguments, code=1):
+    """The sentence on standard error of a command that must fail, without a word on standard output."""
+    result = run(*arguments, code=code)
+    assert result.stdout == ""
+    return result.stderr
+
+
+def fit(*arguments, **options):
+    return run("fit", "train.csv", "-t", "species", "-o", "model.skops", *arguments, **options)
+
+
+def predictions(*arguments, **options):
+    result = run("predict", "model.skops", "new.csv", *arguments, **options)
+    return pl.read_csv(result.stdout_bytes, schema_overrides={"name": pl.String})
+
+
+def test_fit_saves_the_model_that_the_library_would_fit(folder):
+    fit(*FEATURES)
+    train = pl.read_csv("train.csv")
+    expected = LGCPClassifier().fit(train["length", "width"].to_numpy(), train["species"].to_numpy().astype(str))
+    saved = model_file.load(folder / "model.skops")
+    assert saved.features == ("length", "width")
+    assert saved.model.kernel_ == expected.kernel_
+    assert saved.model.get_params() == LGCPClassifier().get_params()
+
+
+def test_summary_says_what_was_fitted(folder):
+    lines = dict(line.split(": ", 1) for line in fit(*FEATURES).stdout.splitlines())
+    model = model_file.load(folder / "model.skops").model
+    counts = pl.read_csv("train.csv")["species"].value_counts().sort("species")["count"].to_list()
+    assert lines == {
+        "Rows": "80",
+        "Features": "2 (length, width)",
+        "Classes": f"2 (cat: {counts[0]}, dog: {counts[1]})",
+        "Kernel": str(model.kernel_),
+        "Leave-one-out error": f"{model.loo_error_:.4g}",
+        "Model": "model.skops",
+    }
+
+
+@pytest.mark.usefixtures("folder")
+def test_quiet_is_quiet():
+    assert fit(*FEATURES, "--quiet").output == ""
+    assert run("predict", "model.skops", "new.csv", "-o", "out.csv", "-q").output == ""
+
+
+def test_all_columns_but_target_id_weight_and_dropped_are_features(folder):
+    fit("--id", "name", "--weight", "weight", "--drop", "notes")
+    assert model_file.load(folder / "model.skops").features == ("length", "width")
+    assert model_file.load(folder / "model.skops").id_column == "name"
+
+
+def test_weights_count(folder):
+    fit(*FEATURES, "--weight", "weight")
+    train = pl.read_csv("train.csv")
+    repeated = train.select(pl.exclude("weight").repeat_by("weight").explode(empty_as_null=True, keep_nulls=True))
+    expected = LGCPClassifier(model_file.load(folder / "model.skops").model.kernel_, selection=None)
+    expected.fit(repeated["length", "width"].to_numpy(), repeated["species"].to_numpy().astype(str))
+    model = model_file.load(folder / "model.skops").model
+    X = pl.read_csv("new.csv")["length", "width"].to_numpy()
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+
+
+def test_a_given_length_scale_is_used_and_the_variance_still_chosen(folder):
+    fit(*FEATURES, "--length-scale", "0.5")
+    kernel = model_file.load(folder / "model.skops").model.kernel_
+    assert kernel.k2.length_scale == 0.5
+    assert kernel.k1.constant_value != 1
+
+
+def test_selection_reaches_the_classifier(folder):
+    fit(*FEATURES, "--selection", "loo_log_loss")
+    assert model_file.load(folder / "model.skops").model.selection == "loo_log_loss"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--length-scale", "0"], "must be positive and finite, got 0"),
+        (["--length-scale", "nan"], "must be positive and finite, got nan"),
+        (["--id", "species"], "must be different columns"),
+        (["--feature", "length", "--drop", "notes"], "leave --drop away"),
+        (["--selection", "best"], "'best' is not one of"),
+    ],
+)
+def test_contradictory_options_are_misuse(folder, options, message):
+    sentence = refusal("fit", "train.csv", "-t", "species", "-o", "model.skops", *options, code=2)
+    assert message in " ".join(sentence.split())
+    assert not (folder / "model.skops").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_missing_options_and_contradictions_of_predict_are_misuse():
+    assert "--target" in refusal("fit", "train.csv", "-o", "model.skops", code=2)
+    assert "--output" in refusal("fit", "train.csv", "-t", "species", code=2)
+    assert "contradict" in refusal("predict", "model.skops", "new.csv", "--id", "name", "--no-id", code=2)
+
+
+@pytest.mark.usefixtures("folder")
+def test_predictions_are_those_of_the_library():
+    fit("--id", "name", *FEATURES)
+    result = predictions("--proba")
+    new = pl.read_csv("new.csv", schema_overrides={"name": pl.String})
+    train = pl.read_csv("train.csv")
+    model = LGCPClassifier().fit(train["length", "width"].to_numpy(), train["species"].to_numpy().astype(str))
+    X = new["length", "width"].to_numpy()
+    assert result.columns == ["name", "species", "proba_cat", "proba_dog"]
+    assert result["name"].to_list() == new["name"].to_list()
+    assert result["species"].to_list() == model.predict(X).tolist()
+    np.testing.assert_array_equal(result["proba_cat", "proba_dog"].to_numpy(), model.predict_proba(X))
+
+
+@pytest.mark.usefixtures("folder")
+def test_many_rows_are_predicted_in_order(monkeypatch):
+    fit("--id", "name", *FEATURES)
+    whole = predictions("--proba")
+    monkeypatch.setattr("coxfield.cli.ROWS_AT_ONCE", 7)
+    parts = predictions("--proba")
+    assert_frame_equal(parts, whole)
+
+
+@pytest.mark.usefixtures("folder")
+def test_columns_are_found_by_name():
+    fit("--id", "name", *FEATURES)
+    expected = predictions("--proba")
+    new = pl.read_csv("new.csv", schema_overrides={"name": pl.String})
+    new.select("width", pl.lit("?").alias("extra"), "name", "length").write_csv("new.csv")
+    assert_frame_equal(predictions("--proba"), expected)
+
+
+@pytest.mark.usefixtures("folder")
+def test_id_column_can_be_changed_and_left_away():
+    fit("--id", "name", *FEATURES)
+    assert predictions("--no-id").columns == ["species"]
+    assert predictions("--id", "notes").columns == ["notes", "species"]
+    pl.read_csv("new.csv").drop("name").write_csv("new.csv")
+    assert "no id column 'name': name another with --id" in refusal("predict", "model.skops", "new.csv")
+    assert predictions("--no-id").height == 30
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_feature_can_serve_as_id():
+    fit(*FEATURES)
+    assert_frame_equal(predictions("--id", "width")["width"].to_frame(), pl.read_csv("new.csv")["width"].to_frame())
+
+
+@pytest.mark.usefixtures("folder")
+def test_id_that_would_be_mistaken_for_a_prediction_is_refused():
+    fit(*FEATURES)
+    sentence = refusal("predict", "model.skops", "new.csv", "--id", "species")
+    assert "'species' has the name of a column of predictions" in sentence
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind", "columns"),
+    [
+        (("cat", "dog"), pl.String, ["proba_cat", "proba_dog"]),
+        ((7, -3), pl.Int64, ["proba_-3", "proba_7"]),
+        ((False, True), pl.Boolean, ["proba_false", "proba_true"]),
+        (("007", "012"), pl.String, ["proba_007", "proba_012"]),
+    ],
+)
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])
+def test_labels_come_out_as_they_went_in(tmp_path, monkeypatch, labels, kind, columns, ending):
+    monkeypatch.chdir(tmp_path)
+    rows = flowers(40, labels)
+    rows.write_csv("train.csv")
+    rows.write_parquet("train.parquet")
+    for table in ("train.csv", "train.parquet"):
+        run("fit", table, "-t", "species", *FEATURES, "-o", "model.skops")
+        run("predict", "model.skops", table, "--proba", "-o", f"out{ending}")
+        if ending == ".parquet":
+            out = pl.read_parquet("out.parquet")
+            assert out["species"].dtype == kind
+        else:
+            out = pl.read_csv(f"out{ending}", infer_schema=False)
+        assert out.columns == ["species", *columns]
+        written = {str(label).lower() if isinstance(label, bool) else str(label) for label in labels}
+        assert set(out["species"].cast(pl.String)) == written
+
+
+@pytest.mark.usefixtures("folder")
+def test_csv_and_parquet_make_the_same_predictions():
+    for name in ("train", "new"):
+        pl.read_csv(f"{name}.csv", schema_overrides={"name": pl.String}).write_parquet(f"{name}.parquet")
+    fit("--id", "name", *FEATURES)
+    run("predict", "model.skops", "new.csv", "-p", "-o", "from_csv.parquet")
+    run("fit", "train.parquet", "-t", "species", "--id", "name", *FEATURES, "-o", "model.skops")
+    run("predict", "model.skops", "new.parquet", "-p", "-o", "from_parquet.parquet")
+    assert_frame_equal(pl.read_parquet("from_csv.parquet"), pl.read_parquet("from_parquet.parquet"), check_exact=True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_error_rate_of_known_labels_goes_to_standard_error():
+    fit(*FEATURES)
+    new = pl.read_csv("new.csv")
+    wrong = (predictions()["species"] != new["species"]).sum()
+    assert 0 < wrong < 30
+    result = run("predict", "model.skops", "new.csv")
+    assert result.stderr == f"Error rate {wrong / 30:.4g} ({wrong} of 30 rows)\n"
+    half = pl.when(pl.int_range(30) < 10).then("species").alias("species")
+    new.with_columns(half).write_csv("new.csv")
+    wrong = (predictions()["species"] != new["species"]).head(10).sum()
+    assert f"({wrong} of 10 rows)" in run("predict", "model.skops", "new.csv").stderr
+    new.drop("species").write_csv("new.csv")
+    assert run("predict", "model.skops", "new.csv").stderr == ""
+
+
+@pytest.mark.usefixtures("folder")
+def test_integers_where_the_model_knows_strings_are_compared_as_text():
+    rows = flowers(40, ("1", "x"))
+    rows.write_csv("train.csv")
+    fit(*FEATURES)
+    rows.filter(pl.col("species") == "1").write_csv("new.csv")
+    wrong = (predictions()["species"].cast(pl.String) != "1").sum()
+    assert f"({wrong} of " in run("predict", "model.skops", "new.csv").stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_labels_of_another_kind_have_no_error_rate():
+    fit(*FEATURES)
+    flowers(10, (0, 1)).write_csv("new.csv")
+    sentence = run("predict", "model.skops", "new.csv").stderr
+    assert sentence == "No error rate: 'species' of new.csv holds none of the model's classes\n"
+
+
+def spoil(column, value):
+    """Write `value` into the third row of a column of new.csv and train.csv."""
+    third = pl.when(pl.int_range(pl.len()) == 2)
+    for name in ("train.csv", "new.csv"):
+        rows = pl.read_csv(name, infer_schema=False)
+        rows.with_columns(third.then(pl.lit(value)).otherwise(column).alias(column)).write_csv(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "Column 'width' of {} is blank in row 3"),
+        ("NaN", "Column 'width' of {} holds nan in row 3"),
+        ("inf", "Column 'width' of {} holds inf in row 3"),
+        ("n/a", "Column 'width' of {} holds text, 'n/a' in row 3"),
+    ],
+)
+def test_unusable_features_are_named_and_nothing_is_written(folder, value, message):
+    fit(*FEATURES)
+    before = (folder / "model.skops").read_bytes()
+    (folder / "out.csv").write_text("old")
+    spoil("width", value)
+    assert message.format("train.csv") in refusal("fit", "train.csv", "-t", "species", *FEATURES, "-o", "model.skops")
+    assert message.format("new.csv") in refusal("predict", "model.skops", "new.csv", "-o", "out.csv")
+    assert (folder / "model.skops").read_bytes() == before
+    assert (folder / "out.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.csv", "-t", "species"], "There is no file absent.csv"),
+        (["train.txt", "-t", "species"], "The ending of train.txt is none of .csv, .csv.gz, .parquet"),
+        (["train.csv", "-t", "genus"], "train.csv has no column 'genus'; it has 'name', 'length'"),
+        (["train.csv", "-t", "species", "--id", "nr"], "train.csv has no column 'nr'"),
+        (["train.csv", "-t", "species", "-w", "notes", *FEATURES], "Column 'notes' of train.csv holds text"),
+        (["train.csv", "-t", "species"], "--drop notes"),
+        (["train.csv", "-t", "notes", *FEATURES], "holds one class only, some text"),
+        (["train.csv", "-t", "width", "-f", "length"], "which are quantities rather than classes"),
+    ],
+)
+def test_fit_refuses_in_one_sentence(folder, arguments, message):
+    sentence = refusal("fit", *arguments, "-o", "model.skops")
+    assert message in sentence
+    assert sentence.startswith("Error: ")
+    assert sentence.count("\n") == 1
+    assert not (folder / "model.skops").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_blank_targets_are_refused_by_fit():
+    spoil("species", "")
+    assert "Column 'species' of train.csv is blank in 1 of 80 rows, first in row 3" in refusal(
+        "fit", "train.csv", "-t", "species", *FEATURES, "-o", "model.skops"
+    )
+
+
+def test_outputs_are_checked_before_anything_is_read(folder):
+    before = (folder / "new.csv").read_bytes()
+    assert "ends in .skops" in refusal("fit", "absent.csv", "-t", "species", "-o", "train.csv")
+    assert "There is no folder" in refusal("fit", "absent.csv", "-t", "species", "-o", "x/model.skops")
+    assert "is none of" in refusal("predict", "absent.skops", "new.csv", "-o", "out.txt")
+    assert "is read from" in refusal("predict", "absent.skops", "new.csv", "-o", "new.csv")
+    assert (folder / "new.csv").read_bytes() == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_predict_names_missing_columns_and_files():
+    fit(*FEATURES)
+    assert "There is no file absent.skops" in refusal("predict", "absent.skops", "new.csv")
+    assert "train.csv is not a model" in refusal("predict", "train.csv", "new.csv")
+    pl.read_csv("new.csv").drop("length", "width").write_csv("new.csv")
+    assert "new.csv has no columns 'length', 'width'" in refusal("predict", "model.skops", "new.csv")
+
+
+def test_failing_write_leaves_the_old_predictions(folder, monkeypatch):
+    fit(*FEATURES)
+    (folder / "out.csv").write_text("old")
+
+    def write_half(rows, stream):
+        stream.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_csv", write_half)
+    before = set(folder.iterdir())
+    assert "No space left on device" in refusal("predict", "model.skops", "new.csv", "-o", "out.csv")
+    assert (folder / "out.csv").read_text() == "old"
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_standard_input_is_csv():
+    fit("--id", "name", *FEATURES)
+    piped = run("predict", "model.skops", "-", input=Path("new.csv").read_bytes()).stdout
+    assert piped == run("predict", "model.skops", "new.csv").stdout
+    assert "standard input is empty" in run("predict", "model.skops", "-", input="", code=1).stderr
+
+
+def test_version():
+    assert run("--version").stdout == f"coxfield {__version__}\n"
+
+
+@pytest.fixture
+def shell(folder, monkeypatch):
+    """A shell in the working folder that finds a `coxfield` command."""
+    script = folder / "bin" / "coxfield"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\nfrom coxfield.cli import main\n\nmain()\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+    def shell(command, **options):
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120, **options}
+        return subprocess.run(["bash", "-o", "pipefail", "-c", command], check=False, **options)
+
+    return shell
+
+
+def examples(*command):
+    lines = [line.strip() for line in run(*command, "--help", env={"COLUMNS": "80"}).stdout.splitlines()]
+    start = lines.index("Examples:") + 1
+    return lines[start : lines.index("", start)]
+
+
+@pytest.mark.parametrize("command", [(), ("fit",), ("predict",)])
+def test_examples_of_the_help_work_word_for_word(folder, shell, command):
+    for name, n in (("train", 40), ("new", 10)):
+        numbers = pl.int_range(n).alias("plant"), pl.lit(1936).alias("year")
+        rows = flowers(n).select(*numbers, "length", "width", "species")
+        rows.write_csv(f"{name}.csv")
+        rows.write_parquet(f"{name}.parquet")
+    fit("--id", "plant", "--drop", "year")
+    assert len(examples(*command)) >= 2
+    for example in examples(*command):
+        for old in folder.glob("predictions.*"):
+            old.unlink()
+        done = shell(example)
+        assert done.returncode == 0, (example, done.stderr)
+        words = shlex.split(example)
+        if "-o" in words:
+            assert (folder / words[words.index("-o") + 1]).stat().st_size > 0
+        else:
+            assert done.stdout.startswith("plant,species\n")
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported():
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.cli import app\n"
+        "for words in (['--help'], ['fit', '--help'], ['predict', '--help'], ['--version']):\n"
+        "    assert CliRunner().invoke(app, words).exit_code == 0\n"
+        "print([name for name in ('numpy', 'scipy', 'sklearn', 'polars', 'skops') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_commands_tell_a_shell_how_they_ended(shell):
+    done = shell("coxfield fit absent.csv -t y -o model.skops")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: There is no file absent.csv\n")
+    assert shell("coxfield fit train.csv").returncode == 2
+    assert shell("coxfield frobnicate").returncode == 2
+
+
+def test_predictions_can_be_piped_and_nobody_is_shown_a_bar(folder, shell):
+    done = shell(f"coxfield fit train.csv -t species --id name {' '.join(FEATURES)} -o model.skops | grep Rows")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Rows: 80\n", "")
+    (folder / "many.csv").write_text(flowers(20_000).drop("species").write_csv())
+    done = shell("set +o pipefail; coxfield predict model.skops many.csv --proba | head -n 1")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "name,species,proba_cat,proba_dog\n", "")
+
+
+def test_a_person_sees_a_bar_and_a_summary(folder, shell):
+    terminal, side = pty.openpty()
+    command = f"coxfield fit train.csv -t species {' '.join(FEATURES)} -o model.skops"
+    seen = _at_terminal(shell, command, terminal, side)
+    assert "leave-one-out, 24 length scales" in seen
+    assert "100%" in seen
+    assert "Leave-one-out error" in seen
+    assert "Rows:" not in seen
+    assert (folder / "model.skops").exists()
+
+
+def test_a_person_who_wants_quiet_has_it(shell):
+    terminal, side = pty.openpty()
+    assert (
+        _at_terminal(shell, f"coxfield fit train.csv -t species {' '.join(FEATURES)} -o m.skops -q", terminal, side)
+        == ""
+    )
+
+
+def _at_terminal(shell, command, terminal, side):
+    """Run a command whose output is a terminal, and return what it shows."""
+    try:
+        done = shell(command, stdout=side, stderr=side)
+    finally:
+        os.close(side)
+    assert done.returncode == 0
+    shown = b""
+    try:
+        while chunk := os.read(terminal, 65536):
+            shown += chunk
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(terminal)
+    return shown.decode()
