@@ -187,6 +187,8 @@ def _group_sums(training, group: Group, queries, leave_out, n_jobs) -> NDArray:
             group.add_segment_sums(tile, start, sums[rows])
 
     blocks.over_rows(work, n, step, threads)
+    if group.covariance.recognised:
+        _remove_floor(group, sums, dtype)
     return sums
 
 
@@ -203,8 +205,22 @@ def _tile(group: Group, queries, start: int, stop: int, buffer) -> NDArray:
     if not group.covariance.recognised:
         return np.array(group.covariance.kernel(queries, group.points[start:stop]))
     out = buffer[: len(queries) * (stop - start)].reshape(len(queries), stop - start)
-    d2 = sq_distances(queries, group.points[start:stop], out)
-    return np.exp(group.covariance.log_profile(d2), out=d2)
+    logs = group.covariance.log_profile(sq_distances(queries, group.points[start:stop], out))
+    np.maximum(logs, np.log(np.finfo(logs.dtype).tiny), out=logs)  # see _remove_floor
+    return np.exp(logs, out=logs)
+
+
+def _remove_floor(group: Group, sums: NDArray, dtype) -> None:
+    """Take back what kernel values gained by being kept at the smallest normal number.
+
+    They are kept there because arithmetic on subnormal numbers is tens of times slower, and on real data at useful
+    length scales a good part of all kernel values would be such.
+    """
+    floor = float(np.finfo(dtype).tiny)
+    totals = np.zeros((1, len(group.classes)))
+    group.add_segment_sums(np.ones((1, len(group.rows))), 0, totals)
+    sums -= floor * totals
+    sums[sums < floor * totals] = 0
 
 
 def _columns_of(group: Group, training: TrainingPoints, leave_out) -> NDArray | None:
