@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_consistent_length
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,38 @@ def check_weights(sample_weight, X) -> NDArray | None:
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one point must count")
     return weights
+
+
+def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
+    """Labels as an array, and which of them are known.
+
+    None and NaN stand for each other, because data frames turn one into the other.
+    """
+    y = column_or_1d(np.asarray(y, dtype=object) if _holds_none(y) else y, warn=True)
+    check_consistent_length(X, y)
+    blank = np.array([_is_blank(label) for label in y.tolist()], dtype=bool)
+    if _is_blank(missing_label):
+        missing = blank
+    else:
+        if blank.any():
+            raise ValueError(
+                f"y holds NaN or None in row {int(np.flatnonzero(blank)[0])}, but missing_label is {missing_label!r}: "
+                "give missing_label=None if that stands for unknown"
+            )
+        missing = np.array([type(label) is not bool and label == missing_label for label in y.tolist()], dtype=bool)
+    known = ~missing
+    if y.dtype == object and known.any():
+        y = np.where(known, y, y[known][0])  # anything of the labels' type, so that they can be sorted
+        y = np.array(y.tolist())
+    return y, known
+
+
+def _is_blank(label) -> bool:
+    return label is None or (isinstance(label, float) and np.isnan(label))
+
+
+def _holds_none(y) -> bool:
+    return isinstance(y, list | tuple) and any(label is None for label in y)
 
 
 def like(X, training):

@@ -1,0 +1,116 @@
+"""Length scale by cross validation of the labelled points, transductively: the paper's training of the label field.
+
+For each fold the labels of some labelled points are hidden, the most probable labels of those and of all unlabelled
+points are found, and the hidden ones compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.covariance import rescale_length
+from coxfield.field import LabelField, map_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class CvPath:
+    """What cross validation said of each length scale tried; every array is over the path, longest first."""
+
+    factor: NDArray
+    """What the kernels' length scales were multiplied by."""
+    cv_error: NDArray
+    """Share of the hidden labels that were not recovered."""
+    trivial: NDArray
+    """Whether, with all labels known, every unlabelled point goes to one class."""
+    n_labelled: int
+
+    def best(self) -> int:
+        """Index of the winner: the longest good length scale.
+
+        Good is one that is not trivial and errs on at most one label more than the best of those. With few labels the
+        errors are coarse, and ties the rule. From long to short the field goes from one class taking all, through
+        labellings that follow the gaps in the data, to every point on its own; the longest of the good ones is the
+        smoothest, and one label more or less is no evidence against it.
+        """
+        eligible = ~self.trivial if not self.trivial.all() else np.ones(len(self.trivial), dtype=bool)
+        least = self.cv_error[eligible].min()
+        return int(np.argmax(eligible & (self.cv_error <= least + 1.0001 / self.n_labelled)))
+
+    def columns(self, length_scale: float) -> dict[str, NDArray]:
+        """The path as named columns."""
+        return {
+            "length_scale": self.factor * length_scale,
+            "cv_error": self.cv_error,
+            "trivial": self.trivial,
+            "chosen": np.arange(len(self.factor)) == self.best(),
+        }
+
+
+def folds(codes: NDArray, n_folds: int) -> list[NDArray]:
+    """Rows to hide together: labelled rows dealt out class by class, so that every fold has its share of each.
+
+    No randomness: the same data give the same folds.
+    """
+    labelled = np.flatnonzero(codes >= 0)
+    by_class = labelled[np.argsort(codes[labelled], kind="stable")]
+    count = min(n_folds, len(labelled))
+    return [by_class[fold::count] for fold in range(count)]
+
+
+def cv_path(
+    X, codes: NDArray, kernels: list, mean: NDArray, factors: NDArray, *, n_folds: int = 10, done=None, **solver
+) -> CvPath:
+    """Cross-validated error for each factor of the length scales.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+    codes : array of shape (n,)
+        Class numbers, -1 for unlabelled rows.
+    kernels : list of kernels, one a class
+    mean : array of shape (n_classes,)
+    factors : array
+        Longest first.
+    n_folds : int
+        At most; never more than there are labelled rows.
+    done : callable, optional
+        Told 1 after each fold.
+    **solver
+        Passed on to `map_labels`.
+    """
+    hidden = folds(codes, n_folds)
+    errors, trivial = [], []
+    for factor in factors:
+        scaled = [rescale_length(kernel, factor) for kernel in kernels]
+        labels = relabel(X, codes, scaled, mean, **solver)
+        trivial.append(len(np.unique(labels[codes < 0])) < 2)
+        errors.append(cv_error(X, codes, scaled, mean, hidden, labels, done, **solver))
+    return CvPath(np.asarray(factors, dtype=float), np.array(errors), np.array(trivial), int((codes >= 0).sum()))
+
+
+def cv_error(X, codes: NDArray, kernels, mean, hidden: list[NDArray], start=None, done=None, **solver) -> float:
+    """Share of the labels, hidden fold by fold, that the most probable labelling does not recover."""
+    wrong = 0
+    for rows in hidden:
+        visible = codes.copy()
+        visible[rows] = -1
+        labels = relabel(X, visible, kernels, mean, start, **solver)
+        wrong += int((labels[rows] != codes[rows]).sum())
+        if done is not None:
+            done(1)
+    return wrong / sum(map(len, hidden))
+
+
+def relabel(X, codes: NDArray, kernels, mean: NDArray, start: NDArray | None = None, **solver) -> NDArray:
+    """Labels of all rows: the known ones, and the most probable ones of the others, sought from `start`."""
+    field = LabelField.from_points(X, kernels, codes, mean=mean, n_classes=len(kernels), n_jobs=solver.get("n_jobs"))
+    labels = codes.copy()
+    init = None if start is None else start[field.nodes]
+    labels[field.nodes] = map_labels(field, init=init, **solver).labels
+    return labels

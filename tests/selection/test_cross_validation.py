@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from coxfield.covariance import rescale_length
+from coxfield.datasets import make_circles
+from coxfield.field import LabelField
+from coxfield.selection.cross_validation import CvPath, cv_error, cv_path, folds, relabel
+
+
+def test_folds_partition_the_labelled_rows_and_share_out_the_classes():
+    codes = np.array([0, 1, -1, 0, 0, 1, -1, 1, 0, 1, 2, 2])
+    hidden = folds(codes, 2)
+    assert sorted(np.concatenate(hidden)) == [0, 1, 3, 4, 5, 7, 8, 9, 10, 11]
+    for rows in hidden:
+        assert np.bincount(codes[rows]).tolist() == [2, 2, 1]
+    assert [len(rows) for rows in folds(codes, 50)] == [1] * 10
+
+
+@pytest.mark.parametrize("kernels", [[RBF(0.8)] * 2, [RBF(0.5), 2.0 * Matern(1.0)]], ids=["shared", "a kernel a class"])
+def test_cross_validation_error_is_that_of_the_best_labellings_by_enumeration(kernels):
+    rng = np.random.default_rng(0)
+    X, codes = rng.normal(size=(11, 2)), np.array([0, 1, 0, 1, 0, 1, -1, -1, -1, -1, -1])
+    mean, hidden = np.array([0.1, 0.0]), [np.array([0, 1, 2]), np.array([3, 4, 5])]
+    wrong = 0
+    for rows in hidden:
+        visible = codes.copy()
+        visible[rows] = -1
+        field = LabelField.from_points(X, kernels, visible, mean=mean)
+        labellings, energies = field.enumerate()
+        labels = visible.copy()
+        labels[field.nodes] = labellings[energies.argmin()]
+        np.testing.assert_array_equal(relabel(X, visible, kernels, mean), labels)
+        wrong += (labels[rows] != codes[rows]).sum()
+    assert cv_error(X, codes, kernels, mean, hidden) == wrong / 6
+
+
+def test_path_tries_each_factor_and_knows_the_trivial_ones():
+    X, truth = make_circles(2, random_state=3)
+    codes = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    kernels, mean, heard = [RBF(1.0)] * 2, np.zeros(2), []
+    path = cv_path(X, codes, kernels, mean, np.array([30.0, 1.0]), n_folds=5, done=heard.append)
+    assert heard == [1] * 10
+    assert path.trivial.tolist() == [True, False]
+    hidden = folds(codes, 5)
+    for factor, error in zip(path.factor, path.cv_error, strict=True):
+        scaled = [rescale_length(kernel, factor) for kernel in kernels]
+        assert error == cv_error(X, codes, scaled, mean, hidden)
+    assert path.best() == 1
+
+
+def test_the_longest_good_length_scale_wins():
+    factor = np.array([8.0, 4.0, 2.0, 1.0, 0.5])
+    nothing = np.zeros(5, dtype=bool)
+    errors = np.array([0.5, 0.2, 0.1, 0.0, 0.0])
+    assert CvPath(factor, errors, nothing, n_labelled=10).best() == 2  # one label more than the best is no evidence
+    assert CvPath(factor, errors, nothing, n_labelled=100).best() == 3
+    trivial = np.array([True, True, True, False, False])
+    assert CvPath(factor, errors, trivial, n_labelled=10).best() == 3
+    assert CvPath(factor, errors, ~nothing, n_labelled=10).best() == 2
