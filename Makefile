@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := $(VENV)/.peers
 
 .PHONY: help demo test lint types unit bench bench-quick format clean
 help:               ## list the targets
@@ -14,7 +15,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]" -c constraints.txt
 	@touch $(READY)
 
-demo: $(READY)      ## fit the embedded data sets, print errors beside the paper's, draw the circles
+demo: $(READY)      ## fit the embedded data sets, print errors beside the paper's, draw circles and helix
 	$(BIN)/python -m coxfield.experiments.demo --output report
 
 test: lint types unit   ## lint, type checks and all tests
@@ -29,10 +30,14 @@ types: $(READY)     ## mypy
 unit: $(READY)      ## pytest: tests, doctests, README and docs
 	$(BIN)/python -m pytest
 
-bench: $(READY)     ## benchmarks at full size (COXFIELD_DATA names a folder with mnist.npz; minutes)
+$(PEERS): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt
+	@touch $(PEERS)
+
+bench: $(PEERS)     ## benchmarks at full size (COXFIELD_DATA names a folder with mnist.npz; minutes)
 	$(BIN)/python -m benchmarks
 
-bench-quick: $(READY)   ## the same, small
+bench-quick: $(PEERS)   ## the same, small
 	$(BIN)/python -m benchmarks --quick
 
 format: $(READY)    ## rewrite the code in the house style

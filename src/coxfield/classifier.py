@@ -133,7 +133,7 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"LGCPClassifier needs at least two classes, and y holds only one class: {self.classes_[0]!r}"
+                f"LGCPClassifier needs at least two classes, and y holds only one class: {self.classes_.tolist()[0]!r}"
             )
         self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
         kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)

@@ -5,11 +5,21 @@ Colours are of the Okabe-Ito palette, which survives colour-blindness, and class
 
 from __future__ import annotations
 
+from io import BytesIO
+from typing import TYPE_CHECKING
+
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
+DARK = "0.1"  # edge of what was given
+MANY = 5000  # points beyond which a PDF or SVG holds a picture of them instead
+PICTURES = (".png", ".pdf", ".svg")
 
 
 def _axes(ax):
@@ -49,14 +59,14 @@ def plot_selection_path(classifier, ax=None):
     return ax
 
 
-def plot_points(X, y, ax=None, names=None):
+def plot_points(X, y, ax=None, names=None, size: float = 14):
     """Scatter labelled points in the plane, a colour and a marker a class."""
     ax = _axes(ax)
     for number, label in enumerate(np.unique(y)):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         at = X[np.asarray(y) == label]
         name = label if names is None else names[number]
-        ax.scatter(at[:, 0], at[:, 1], s=14, c=colour, marker=marker, linewidths=0, label=str(name))
+        ax.scatter(at[:, 0], at[:, 1], s=size, c=colour, marker=marker, linewidths=0, label=str(name))
     ax.set_aspect("equal")
     return ax
 
@@ -91,3 +101,150 @@ def plot_probability(classifier, X, ax=None, label=None, resolution: int = 200):
     ax.figure.colorbar(picture, ax=ax, label=f"probability of class {classifier.classes_[index]}")
     ax.set_aspect("equal")
     return ax
+
+
+def plot_labelling(X, labels, given, certified, ax=None, feature_names=None, title=None):
+    """Draw a labelling of points: what was given, what was found, and what of it is proven.
+
+    Classes differ in colour and marker. Given labels are large and dark-edged, labels found are small, and those of
+    them that are not proven are hollow. Two features are drawn as they are; of more, the first two principal
+    components; of one, a line a class.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    labels : array of shape (n,)
+        Such as `transduction_` of an `SLGCPClassifier`.
+    given : array of bool, shape (n,)
+        Whether the label was known.
+    certified : array of bool, shape (n,)
+        Whether the label is proven, such as `certified_`.
+    ax : matplotlib Axes, optional
+    feature_names : sequence of str, optional
+        Names of the axes, unless they are principal components.
+    title : str, optional
+        Heading of the legend: what the classes are classes of.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coxfield.plotting import figure, plot_labelling
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0], [4.0, 1.0], [5.0, 1.0]])
+    >>> labels, given = np.array(["a", "a", "b", "b"]), np.array([True, False, False, True])
+    >>> ax = plot_labelling(X, labels, given, np.ones(4, bool), ax=figure().subplots(), feature_names=["x", "y"])
+    >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('x', ['a', 'b', '', 'given: 2', 'found, proven: 2'])
+    """
+    ax = _axes(None) if ax is None else ax
+    given, certified = np.asarray(given, dtype=bool), np.asarray(certified, dtype=bool)
+    classes, codes = np.unique(labels, return_inverse=True)
+    at = _in_the_plane(ax, np.asarray(X), feature_names, classes, codes)
+    kinds = {"given": given, "found, proven": ~given & certified, "found, not proven": ~given & ~certified}
+    small = float(np.clip(9000 / len(at), 5, 20))  # many points need room
+    for code in range(len(classes)):
+        colour, marker = _style(code)
+        for kind, members in kinds.items():
+            own = at[members & (codes == code)]
+            if len(own):
+                ax.scatter(*own.T, marker=marker, rasterized=len(at) > MANY, **_look(kind, colour, small))
+    ax.spines[["top", "right"]].set_visible(False)
+    _legend(ax, classes, {kind: int(members.sum()) for kind, members in kinds.items()}, small, title)
+    return ax
+
+
+def _style(code: int) -> tuple[str, str]:
+    """Colour and marker of a class; no two of the first 64 share both."""
+    return COLOURS[code % len(COLOURS)], MARKERS[(code + code // len(COLOURS)) % len(MARKERS)]
+
+
+def _look(kind: str, colour: str, small: float) -> dict:
+    """How points of a kind are drawn; the higher order is on top."""
+    return {
+        "given": {"s": 75, "facecolors": colour, "edgecolors": DARK, "linewidths": 1.3, "zorder": 4},
+        "found, proven": {"s": small, "facecolors": colour, "linewidths": 0, "zorder": 2},
+        "found, not proven": {
+            "s": 1.5 * small,
+            "facecolors": "none",
+            "edgecolors": colour,
+            "linewidths": 1,
+            "zorder": 3,
+        },
+    }[kind]
+
+
+def _in_the_plane(ax, X, feature_names, classes, codes):
+    """Two coordinates of each point; what they are is written at the axes."""
+    d = X.shape[1]
+    names = [f"feature {k + 1}" for k in range(d)] if feature_names is None else list(feature_names)
+    if d == 1:
+        ax.set(xlabel=names[0], yticks=range(len(classes)), yticklabels=classes, ylim=(-0.6, len(classes) - 0.4))
+        return np.column_stack([X[:, 0], codes])
+    if d > 2:
+        pca = PCA(2, random_state=0).fit(X)
+        X = pca.transform(X)
+        share = 100 * pca.explained_variance_ratio_
+        names = [f"principal component {k + 1} ({share[k]:.0f}% of variance)" for k in (0, 1)]
+    ax.set(xlabel=names[0], ylabel=names[1])
+    extent = np.ptp(X, axis=0)
+    if extent.max() < 3 * extent.min():  # the covariance goes by distance; slivers, though, show nothing
+        ax.set_aspect("equal")
+    return X
+
+
+def _legend(ax, classes, counts: dict[str, int], small: float, title) -> None:
+    """Beside the points: classes by colour and marker, then what sizes and edges mean, with numbers."""
+    handles = []
+    for code, label in enumerate(classes):
+        colour, marker = _style(code)
+        handles.append(ax.scatter([], [], s=45, c=colour, marker=marker, linewidths=0, label=str(label)))
+    handles.append(ax.scatter([], [], s=0, label=""))  # room between the two
+    for kind, count in counts.items():
+        if count:
+            look = _look(kind, "0.6", max(small, 14))
+            handles.append(ax.scatter([], [], marker="o", label=f"{kind}: {count}", **look))
+    ax.legend(
+        handles=handles,
+        title=title,
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1),
+        alignment="left",
+        frameon=False,
+        labelspacing=0.6,
+        ncols=-(-len(handles) // 20),
+    )
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a path that no picture will be written to, before the work is done rather than after."""
+    if path.suffix.lower() not in PICTURES:
+        raise ValueError(
+            f"The ending of {path} is none of {', '.join(PICTURES)}, which are the pictures coxfield draws"
+        )
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} to write {path.name} to")
+    figure()
+
+
+def figure(width: float = 7.2, height: float = 5.2):
+    """A figure that no window will show: pyplot and its backend stay as they are."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install coxfield[plot]") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def encode(figure, path: Path) -> bytes:
+    """The bytes of a figure in the format of a file's ending; the same figure makes the same bytes."""
+    import matplotlib as mpl
+
+    ending = path.suffix.lower()
+    stamp = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(ending, {})
+    stream = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "coxfield"}):
+        figure.savefig(stream, format=ending[1:], dpi=200, metadata=stamp, bbox_inches="tight")
+    return stream.getvalue()

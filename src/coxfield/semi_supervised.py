@@ -101,7 +101,7 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
     >>> y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
     >>> clf = SLGCPClassifier(0.25 * RBF(1.0), selection=None).fit(X, y)
     >>> print(f"{np.sum(clf.transduction_ != truth)} of {len(X)} wrong, all certified: {clf.certified_.all()}")
-    1 of 300 wrong, all certified: True
+    0 of 300 wrong, all certified: True
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         classes, numbers = np.unique(y[known], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"SLGCPClassifier needs labels of at least two classes, got only one class: {classes[0]!r}"
+                f"SLGCPClassifier needs labels of at least two classes, got only one class: {classes.tolist()[0]!r}"
             )
         codes = np.full(len(known), -1)
         codes[known] = numbers
@@ -256,8 +256,8 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         if len(found) == 1 and (codes < 0).sum() > 1:
             warnings.warn(
                 f"the most probable labelling gives all {(codes < 0).sum()} unlabelled points to class "
-                f"{self.classes_[found[0]]!r}, as minimum cuts do when labels are few and the length scale is long; "
-                "try a shorter length scale, class means that speak for the other classes, or more labels",
+                f"{self.classes_[found].tolist()[0]!r}, as minimum cuts do when labels are few and the "
+                "length scale is long; try a shorter length scale, class means that speak for the other classes, or more labels",
                 TrivialLabellingWarning,
                 stacklevel=3,
             )

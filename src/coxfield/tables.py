@@ -97,6 +97,25 @@ class Table:
             )
         return labels
 
+    def known_labels(self, target: str) -> NDArray:
+        """The classes of the rows that have one; a table without blank rows, or of nothing else, is refused."""
+        missing = self.missing_labels(target)
+        if not missing.any():
+            raise TableError(
+                f"Column {target!r} of {self.name} has no blank cell, so there is nothing to label: to learn from all "
+                "rows, use coxfield fit"
+            )
+        if missing.all():
+            raise TableError(
+                f"Column {target!r} of {self.name} is blank in all {self.rows.height} rows: fill in at least one row "
+                "of each class"
+            )
+        return Table(self.name, self.rows.filter(~missing)).labels(target)
+
+    def with_labels(self, target: str, labels: NDArray) -> pl.DataFrame:
+        """The rows with `labels` as their target, of the type that it had."""
+        return self.rows.with_columns(pl.Series(target, labels).cast(self.rows[target].dtype))
+
     def _classes(self, target: str) -> NDArray:
         """The target column as an array whose values can name classes."""
         column = self.rows[target]
@@ -160,7 +179,7 @@ def blank(column: pl.Series) -> pl.Series:
     return missing | column.is_nan().fill_null(True) if column.dtype.is_float() else missing
 
 
-def read(path: Path, *, verbatim: Iterable[str | None] = ()) -> Table:
+def read(path: Path, *, verbatim: Iterable[str | None] = (), numbers: Iterable[str] | None = None) -> Table:
     """Read a CSV (plain or gzipped) or Parquet file by its ending; ``-`` is CSV on standard input.
 
     Parameters
@@ -169,6 +188,8 @@ def read(path: Path, *, verbatim: Iterable[str | None] = ()) -> Table:
     verbatim : iterable of str
         Columns of a CSV that must come back out as they were written, whether they exist or not: ids and classes.
         ``007`` stays a string there, where another column would read 7.
+    numbers : iterable of str, optional
+        If given, all columns of a CSV but these are verbatim.
 
     Returns
     -------
@@ -182,7 +203,7 @@ def read(path: Path, *, verbatim: Iterable[str | None] = ()) -> Table:
         if ending == ".parquet":
             rows = pl.read_parquet(BytesIO(content))
         else:
-            rows = _read_csv(content, {column for column in verbatim if column is not None})
+            rows = _read_csv(content, {column for column in verbatim if column is not None}, numbers)
     except pl.exceptions.NoDataError:
         raise TableError(f"{name} is empty: it has neither a header nor rows") from None
     except pl.exceptions.PolarsError as error:
@@ -241,10 +262,13 @@ def _content(path: Path, ending: str) -> bytes:
         raise TableError(f"{path} cannot be read as gzip: {error}") from None
 
 
-def _read_csv(content: bytes, verbatim: set[str]) -> pl.DataFrame:
+def _read_csv(content: bytes, verbatim: set[str], numbers: Iterable[str] | None) -> pl.DataFrame:
     """Parse a CSV, the types of its columns being judged by all rows; blank lines at the end are no rows."""
+    content = content.rstrip(b"\r\n")
+    if numbers is not None:
+        verbatim = verbatim.union(set(pl.read_csv(BytesIO(content), n_rows=0).columns).difference(numbers))
     as_text = dict.fromkeys(verbatim, pl.String)
-    rows = pl.read_csv(BytesIO(content.rstrip(b"\r\n")), schema_overrides=as_text, infer_schema_length=None)
+    rows = pl.read_csv(BytesIO(content), schema_overrides=as_text, infer_schema_length=None)
     return rows.with_columns(_typed(rows[name]) for name in verbatim if name in rows.columns)
 
 

@@ -45,9 +45,9 @@ def test_angles_go_all_the_way_round():
 
 
 @pytest.mark.parametrize(("n_rings", "most"), [(2, 2), (3, 5)])
-def test_default_rings_nearly_touch_at_unit_length_scale(n_rings, most):
+def test_rings_with_a_little_more_noise_touch_at_unit_length_scale(n_rings, most):
     """Leave-one-out with the paper's kernel errs on a point now and then, and only at the gap."""
-    errors = [_leave_one_out_errors(*make_circles(n_rings, random_state=seed)) for seed in range(10)]
+    errors = [_leave_one_out_errors(*make_circles(n_rings, noise=0.5, random_state=seed)) for seed in range(10)]
     assert max(errors) <= most
     assert sum(errors) > 0
 

@@ -8,6 +8,7 @@
 `make_double_helix`         two interleaved helices in three dimensions
 `fetch_mnist`               handwritten digits, 60,000 and 10,000 images
 `fetch_bci`                 brain-computer interface, 400 points with 117 features and 2 x 12 published splits
+`load_oil`                  three-phase oil flow, from the user's copy
 `DatasetUnavailableError`   raised when a data set cannot be had, with everything that was tried
 `CorruptDatasetError`       the special case of a file that is there and is damaged
 ==========================  ==============================================================================
@@ -21,6 +22,7 @@ from coxfield.datasets.embedded import load_banana, load_pima, load_synth
 from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
 from coxfield.datasets.generators import make_circles, make_double_helix
 from coxfield.datasets.mnist import fetch_mnist
+from coxfield.datasets.oil import load_oil
 
 __all__ = [
     "CorruptDatasetError",
@@ -28,6 +30,7 @@ __all__ = [
     "fetch_bci",
     "fetch_mnist",
     "load_banana",
+    "load_oil",
     "load_pima",
     "load_synth",
     "make_circles",

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 RandomState = int | np.random.Generator | None
 
-# With a unit length scale, rings 3.5 apart with noise 0.55 nearly touch: every other draw holds a point or
-# two on the wrong side of the gap. Points in proportion to the radius make all rings equally dense, so that
-# a minimum cut goes between the rings instead of through the sparsest of them.
+# With a unit length scale, rings 3.5 apart with noise 0.45 nearly touch, and a handful of labels tells them
+# apart; with 0.5 every other draw holds a point on the wrong side of the gap. Points in proportion to the radius
+# make all rings equally dense, so that a minimum cut goes between the rings instead of through the sparsest.
 _INNERMOST_RADIUS = 2.0
 _RING_SPACING = 3.5
 _POINTS_PER_UNIT_RADIUS = 40
@@ -25,7 +25,7 @@ def make_circles(
     n_rings: int = 2,
     n_per_ring: int | Sequence[int] | None = None,
     *,
-    noise: float = 0.55,
+    noise: float = 0.45,
     radii: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -40,7 +40,7 @@ def make_circles(
         Number of circles and of classes.
     n_per_ring : int or sequence of int, default=None
         Points on each circle. None is 40 times the radius, so that all circles are equally dense.
-    noise : float, default=0.55
+    noise : float, default=0.45
         Standard deviation of the Gaussian noise added to each coordinate.
     radii : array-like of shape (n_rings,), default=None
         Increasing radii; None is 2, 5.5, 9, ...

@@ -1,0 +1,195 @@
+"""`coxfield label`: a table in which a few rows are labelled becomes one in which all are."""
+
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coxfield.cli import messages, options
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from coxfield.semi_supervised import SLGCPClassifier
+    from coxfield.tables import Table
+
+
+def label(
+    table: options.TableArgument,
+    target: Annotated[
+        str,
+        typer.Option("--target", "-t", metavar="COLUMN", help="Column of the classes, blank in the rows to label."),
+    ],
+    output: options.TableOutputOption = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the rows to a .png, .pdf or .svg file, replaced likewise."),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Column that tells rows apart: no feature.")
+    ] = None,
+    feature: options.FeatureOption = None,
+    drop: options.DropOption = None,
+    length_scale: options.LengthScaleOption = None,
+    jobs: options.JobsOption = None,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Label the rows whose target is blank, from the few where it is not, and say which labels are proven.
+
+    The labels found are, together, the most probable ones of the model. The length scale is chosen by cross
+    validation of the rows that are labelled. All columns but the target and the id are features, and must be numbers.
+
+    The result has all columns of the table, with the target filled in, and then: given, whether the label was in the
+    table; certified, whether it was or is proven to be of the most probable labelling; and for each class score_CLASS,
+    the score of the class by the given labels alone. A summary goes to standard error.
+
+    \b
+    Examples:
+      coxfield label data.csv --target species -o labelled.csv
+      coxfield label data.csv -t species --plot picture.png -o labelled.csv
+      coxfield label data.parquet -t species --id plant -d year -o labelled.parquet
+      cat data.csv | coxfield label - -t species -f length -f width | head -n 3
+    """  # noqa: D301
+    length_scales = options.length_scales(length_scale)
+    options.check_columns({"--target": target, "--id": id_column}, feature, drop)
+    _check_outputs(table, output, plot)
+    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, weight=None)
+    X, known = rows.features(names), rows.known_labels(target)
+    _check_names(rows, known)
+    model = _fit(X, rows, target, length_scales, jobs, messages.watched(quiet))
+    given = ~rows.missing_labels(target)
+    result = _labelled(model, rows, target, X, given)
+    picture = None if plot is None else _picture(model, X, given, names, target, plot)
+    _write(result, output, picture, plot)
+    if not quiet:
+        messages.print_summary(_summary(model, names, given, output, plot), err=True)
+
+
+def _check_outputs(table: Path, output: Path | None, plot: Path | None) -> None:
+    """Refuse files that cannot be written, and a picture that cannot be drawn, before the work is done."""
+    from coxfield import plotting, tables
+
+    if output is not None:
+        tables.check_output(output, inputs=[table])
+    if plot is not None:
+        try:
+            plotting.check_picture(plot)
+        except ImportError as error:
+            raise ValueError(f"--plot: {error}") from None
+
+
+def _check_names(rows: "Table", known: "NDArray") -> None:
+    """Refuse a table that has columns of the names that are to be added."""
+    added = ["given", "certified", *(f"score_{messages.label_text(name)}" for name in dict.fromkeys(known.tolist()))]
+    taken = [name for name in added if name in rows.rows.columns]
+    if taken:
+        raise ValueError(
+            f"{rows.name} has a column {taken[0]!r} already, which coxfield label is to add: rename or remove it"
+        )
+
+
+def _fit(
+    X: "NDArray", rows: "Table", target: str, length_scales: list[float] | None, jobs: int | None, watched: bool
+) -> "SLGCPClassifier":
+    """Label the rows; what the library warns of becomes sentences on standard error."""
+    import numpy as np
+
+    from coxfield.semi_supervised import SLGCPClassifier, TrivialLabellingWarning
+
+    given = ~rows.missing_labels(target)
+    y = np.full(len(given), None, dtype=object)
+    y[given] = rows.known_labels(target)
+    model = SLGCPClassifier(length_scales=length_scales, missing_label=None, n_jobs=jobs, verbose=int(watched))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TrivialLabellingWarning)
+        model.fit(X, y)
+    for warning in caught:
+        trivial = issubclass(warning.category, TrivialLabellingWarning)
+        sentence = _trivial(model, given) if trivial else " ".join(str(warning.message).split())
+        typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
+    return model
+
+
+def _trivial(model: "SLGCPClassifier", given: "NDArray") -> str:
+    """`TrivialLabellingWarning`, with what can be done about it on a command line."""
+    winner = messages.label_text(model.transduction_[~given][0].item())
+    return (
+        f"the most probable labelling gives all {(~given).sum()} blank rows to {winner}, as happens when labels are "
+        "few and the length scale is long: label more rows, or try a shorter --length-scale"
+    )
+
+
+def _labelled(model: "SLGCPClassifier", rows: "Table", target: str, X: "NDArray", given: "NDArray") -> "pl.DataFrame":
+    """The table with its target filled in, and what is known of each label."""
+    import polars as pl
+
+    from coxfield.classifier import LGCPClassifier
+
+    alone = LGCPClassifier(model.kernel_, selection=None, n_jobs=model.n_jobs)
+    scores = alone.fit(X[given], model.transduction_[given]).class_scores(X)
+    named = zip(alone.classes_.tolist(), scores.T, strict=True)
+    return rows.with_labels(target, model.transduction_).with_columns(
+        pl.Series("given", given),
+        pl.Series("certified", model.certified_),
+        *(pl.Series(f"score_{messages.label_text(name)}", column) for name, column in named),
+    )
+
+
+def _picture(
+    model: "SLGCPClassifier", X: "NDArray", given: "NDArray", names: list[str], target: str, plot: Path
+) -> bytes:
+    """The bytes of the picture, so that drawing can fail before anything is written."""
+    from coxfield import plotting
+
+    figure = plotting.figure()
+    plotting.plot_labelling(
+        X,
+        model.transduction_,
+        given,
+        model.certified_,
+        ax=figure.subplots(),
+        feature_names=names,
+        title=target,
+    )
+    return plotting.encode(figure, plot)
+
+
+def _write(result: "pl.DataFrame", output: Path | None, picture: bytes | None, plot: Path | None) -> None:
+    """Write the table and the picture; if one of the files fails, so does the other."""
+    from coxfield import tables
+    from coxfield.whole_files import whole_file
+
+    with nullcontext() if plot is None else whole_file(plot) as stream:
+        if stream is not None and picture is not None:
+            stream.write(picture)
+        if output is not None:
+            tables.write(result, output)
+    if output is None:
+        typer.echo(result.write_csv().encode(), nl=False)
+
+
+def _summary(
+    model: "SLGCPClassifier", features: list[str], given: "NDArray", output: Path | None, plot: Path | None
+) -> dict[str, str]:
+    """What a person wants to know of the labelling, line by line."""
+    blank, proven = int((~given).sum()), int(model.certified_[~given].sum())
+    sizes = []
+    for name in model.classes_.tolist():
+        of_class = model.transduction_ == name
+        sizes.append(f"{messages.label_text(name)}: {(of_class & given).sum()} -> {of_class.sum()}")
+    path = model.selection_path_
+    summary = {
+        "Rows": f"{len(given)} ({given.sum()} labelled, {blank} blank)",
+        "Features": messages.counted(features),
+        "Classes": messages.counted(sizes),
+        "Kernel": str(model.kernel_),
+        "Cross-validation error": f"{path['cv_error'][path['chosen']].item():.4g}",
+        "Energy": f"{model.energy_:.10g}",
+        "Relative gap": f"{model.result_.relative_gap:.2g} (up to {model.tolerance:g} counts as none)",
+        # Rounded down: 100% is all of them.
+        "Certified": f"{proven} of the {blank} labels found ({1000 * proven // blank / 10:g}%)",
+    }
+    return summary | {name: str(path) for name, path in (("Table", output), ("Picture", plot)) if path is not None}

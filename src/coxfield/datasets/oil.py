@@ -1,0 +1,72 @@
+"""Three-phase oil flow (Bishop and James 1993): read from where the user has it, since no package carries it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from coxfield.datasets.errors import DatasetUnavailableError
+
+PARTS = {"train": "Trn", "valid": "Vdn", "test": "Tst"}
+CONFIGURATIONS = ("homogeneous", "annular", "laminar")
+
+
+def load_oil(path: str | os.PathLike[str] | None = None) -> Bunch:
+    """Read the oil flow data: 12 gamma-ray attenuations of 3 x 1000 pipes, and the configuration of the flow.
+
+    Parameters
+    ----------
+    path : path-like, default=None
+        A folder with the official text files (`DataTrn.txt`, `DataTrnLbls.txt`, and the same with `Vdn` and `Tst`), or
+        an npz file with arrays `X_train`, `y_train`, `X_valid`, and so on. None for `oil.npz`, or those files, in the
+        folder that the environment variable ``COXFIELD_DATA`` names.
+
+    Returns
+    -------
+    Bunch
+        `X_train`, `y_train`, `X_valid`, `y_valid`, `X_test`, `y_test`, `target_names`; classes 0 homogeneous,
+        1 annular, 2 laminar.
+    """
+    place = _place(path)
+    read = _from_npz if place.is_file() else _from_text
+    try:
+        arrays = read(place)
+    except (OSError, KeyError, ValueError) as error:
+        raise DatasetUnavailableError(
+            f"the oil flow data cannot be read from {place} ({error}); give the folder with DataTrn.txt, "
+            "DataTrnLbls.txt and their Vdn and Tst counterparts"
+        ) from error
+    return Bunch(**arrays, target_names=list(CONFIGURATIONS))
+
+
+def _place(path) -> Path:
+    folder = os.environ.get("COXFIELD_DATA")
+    if path is None and not folder:
+        raise DatasetUnavailableError(
+            "the oil flow data are in no package: give the path of your copy, or name its folder in COXFIELD_DATA"
+        )
+    if path is not None:
+        return Path(path).expanduser()
+    npz = Path(str(folder)).expanduser() / "oil.npz"
+    return npz if npz.is_file() else npz.parent
+
+
+def _from_npz(path: Path) -> dict:
+    with np.load(path, allow_pickle=False) as archive:
+        return {
+            f"{kind}_{part}": archive[f"{kind}_{part}"].astype(np.float64 if kind == "X" else np.int64)
+            for part in PARTS
+            for kind in "Xy"
+        }
+
+
+def _from_text(folder: Path) -> dict:
+    arrays = {}
+    for part, short in PARTS.items():
+        arrays[f"X_{part}"] = np.loadtxt(folder / f"Data{short}.txt")
+        # One column a configuration, 1 for the one that is.
+        arrays[f"y_{part}"] = np.loadtxt(folder / f"Data{short}Lbls.txt").argmax(axis=1)
+    return arrays
