@@ -257,7 +257,8 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
             warnings.warn(
                 f"the most probable labelling gives all {(codes < 0).sum()} unlabelled points to class "
                 f"{self.classes_[found].tolist()[0]!r}, as minimum cuts do when labels are few and the "
-                "length scale is long; try a shorter length scale, class means that speak for the other classes, or more labels",
+                "length scale is long; try a shorter length scale, class means that speak for the other classes, or "
+                "more labels",
                 TrivialLabellingWarning,
                 stacklevel=3,
             )
