@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
+
+from coxfield.covariance import recognise
+from coxfield.field import LabelField, map_labels
+from coxfield.field.neighbours import nearest_pairs
+
+
+def test_every_node_meets_its_nearest_in_units_of_the_length_scale():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    scale = np.array([0.1, 1.0, 10.0])
+    pairs = nearest_pairs(X, recognise(RBF(scale), 3), 2)
+    distances = np.linalg.norm((X[:, None] - X) / scale, axis=-1)
+    np.fill_diagonal(distances, np.inf)
+    i, j = pairs.ends
+    assert (i < j).all()
+    held = set(zip(i.tolist(), j.tolist(), strict=True))
+    for node, nearest in enumerate(distances.argmin(axis=1)):
+        assert (min(node, nearest), max(node, nearest)) in held
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_many_features_are_projected_and_near_points_still_found(form):
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(100, 200)), 2, axis=0) + 1e-3 * rng.normal(size=(200, 200))
+    i, j = nearest_pairs(form(X), recognise(RBF(1.0), 200), 1).ends
+    assert (j[i % 2 == 0] == i[i % 2 == 0] + 1).mean() > 0.95
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 9])
+def test_few_nodes_are_all_paired(n):
+    assert len(nearest_pairs(np.zeros((n, 2)), recognise(RBF(1.0), 2), 8)) == n * (n - 1) // 2
+
+
+def test_a_field_of_many_features_is_solved_exactly():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(150, 100)).astype(np.float32)
+    labels = np.concatenate([[0, 1] * 5, np.full(140, -1)])
+    result = map_labels(LabelField.from_points(X, RBF(5.0), labels))
+    assert result.certified.all()
+    assert result.relative_gap <= 1e-9
