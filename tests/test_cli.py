@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
-from coxfield import LGCPClassifier, __version__, model_file
+from coxfield import LGCPClassifier, SLGCPClassifier, __version__, model_file
 from coxfield.cli import app
 
 RNG = np.random.default_rng(3)
@@ -170,7 +171,7 @@ def test_predictions_are_those_of_the_library():
 def test_many_rows_are_predicted_in_order(monkeypatch):
     fit("--id", "name", *FEATURES)
     whole = predictions("--proba")
-    monkeypatch.setattr("coxfield.cli.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("coxfield.cli.predict.ROWS_AT_ONCE", 7)
     parts = predictions("--proba")
     assert_frame_equal(parts, whole)
 
@@ -378,6 +379,268 @@ def test_standard_input_is_csv():
     assert "standard input is empty" in run("predict", "model.skops", "-", input="", code=1).stderr
 
 
+def partly_labelled(n=40, target=("cat", "dog"), known=5):
+    """Rows in two clouds, of which every `known`-th has its label."""
+    codes = np.arange(n) % 2
+    labels = [target[code] if i % known == 0 else None for i, code in enumerate(codes)]
+    return pl.DataFrame(
+        {
+            "name": [f"{i:03d}" for i in range(n)],
+            "length": 3 * codes + RNG.normal(scale=0.8, size=n),
+            "species": labels,
+            "width": RNG.normal(size=n) - codes,
+            "code": [f"0{i}" for i in range(n)],
+        }
+    )
+
+
+def library_labels(rows, **parameters):
+    """What the library makes of the same table."""
+    y = np.array(rows["species"].to_list(), dtype=object)
+    return SLGCPClassifier(missing_label=None, **parameters).fit(rows["length", "width"].to_numpy(), y)
+
+
+@pytest.fixture
+def data(folder):
+    """A table to label, in the working folder too."""
+    rows = partly_labelled()
+    rows.write_csv("data.csv")
+    rows.write_parquet("data.parquet")
+    return rows
+
+
+LABEL = ["label", "data.csv", "-t", "species", *FEATURES]
+QUICK = ["--length-scale", "0.7"]
+
+
+def labelled(*arguments, table="data.csv", **options):
+    result = run("label", table, "-t", "species", *FEATURES, *arguments, **options)
+    return pl.read_csv(result.stdout_bytes, schema_overrides={"name": pl.String, "code": pl.String})
+
+
+@pytest.mark.usefixtures("folder")
+def test_labels_and_proofs_are_those_of_the_library():
+    data = partly_labelled(20)
+    data.write_csv("data.csv")
+    result, model = labelled(), library_labels(data)
+    assert 0 < (model.transduction_ == "dog").sum() < 20
+    assert result["species"].to_list() == model.transduction_.tolist()
+    assert result["certified"].to_list() == model.certified_.tolist()
+    assert result["given"].to_list() == data["species"].is_not_null().to_list()
+
+
+def test_scores_are_what_the_given_labels_say(data):
+    result, known = labelled(*QUICK), data["species"].is_not_null()
+    X = data["length", "width"].to_numpy()
+    alone = LGCPClassifier(library_labels(data, length_scales=[0.7]).kernel_, selection=None)
+    alone.fit(X[known], data["species"].filter(known).to_numpy())
+    np.testing.assert_array_equal(result["score_cat", "score_dog"].to_numpy(), alone.class_scores(X))
+
+
+def test_the_table_is_kept_and_columns_are_added_behind(data):
+    result = labelled(*QUICK)
+    assert result.columns == [*data.columns, "given", "certified", "score_cat", "score_dog"]
+    kept = result.with_columns(pl.when("given").then("species").alias("species"))
+    assert_frame_equal(kept.select(data.columns), data, check_exact=True)
+
+
+def test_columns_that_are_no_features_come_out_as_they_were_written(data):
+    for choice in (FEATURES, ["--id", "name", "--drop", "code"]):
+        run("label", "data.csv", "-t", "species", *choice, *QUICK, "-o", "out.csv")
+        out = pl.read_csv("out.csv", infer_schema=False)
+        assert out["name", "code"].rows() == data["name", "code"].rows()
+
+
+def test_labels_not_proven_are_not_certified(data, monkeypatch):
+    fitted = SLGCPClassifier.fit
+
+    def fit_and_doubt(self, X, y):
+        fitted(self, X, y)
+        self.certified_[[1, 2]] = False
+        return self
+
+    monkeypatch.setattr(SLGCPClassifier, "fit", fit_and_doubt)
+    result = run(*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.svg")
+    assert np.flatnonzero(~pl.read_csv("out.csv")["certified"]).tolist() == [1, 2]
+    assert "Certified: 30 of the 32 labels found (93.7%)" in result.stderr
+    assert "found, not proven: 2" in Path("out.svg").read_text()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("labels", "kind", "columns"),
+    [
+        ((7, -1), pl.Int64, ["score_-1", "score_7"]),
+        ((False, True), pl.Boolean, ["score_false", "score_true"]),
+        (("007", "012"), pl.String, ["score_007", "score_012"]),
+        ((1.0, 2.0), None, ["score_1.0", "score_2.0"]),
+    ],
+)
+def test_labels_found_are_of_the_kind_of_those_given(labels, kind, columns):
+    rows = partly_labelled(target=labels)
+    rows.write_csv("data.csv")
+    rows.write_parquet("data.parquet")
+    expected = library_labels(rows, length_scales=[0.7]).transduction_.tolist()
+    for table in ("data.csv", "data.parquet"):
+        run("label", table, "-t", "species", *FEATURES, *QUICK, "-o", "out.parquet")
+        out = pl.read_parquet("out.parquet")
+        assert out.columns[-2:] == columns
+        assert out["species"].dtype == (kind or (pl.String if table == "data.csv" else pl.Float64))
+        assert out["species"].cast(pl.String).to_list() == pl.Series(expected).cast(pl.String).to_list()
+
+
+@pytest.mark.usefixtures("folder")
+def test_categories_stay_categories():
+    kind = pl.Enum(["dog", "bird", "cat"])
+    rows = partly_labelled().with_columns(pl.col("species").cast(kind))
+    rows.write_parquet("data.parquet")
+    run("label", "data.parquet", "-t", "species", *FEATURES, *QUICK, "-o", "out.parquet")
+    out = pl.read_parquet("out.parquet")
+    assert out["species"].dtype == kind
+    assert out["species"].to_list() == library_labels(rows, length_scales=[0.7]).transduction_.tolist()
+
+
+@pytest.mark.usefixtures("data")
+def test_csv_and_parquet_are_labelled_alike():
+    run(*LABEL, *QUICK, "-o", "from_csv.parquet")
+    run("label", "data.parquet", "-t", "species", *FEATURES, *QUICK, "-o", "from_parquet.parquet")
+    same = pl.col("name", "code").cast(pl.String)
+    from_csv, from_parquet = (pl.read_parquet(f"from_{name}.parquet") for name in ("csv", "parquet"))
+    assert_frame_equal(from_csv.with_columns(same), from_parquet.with_columns(same), check_exact=True)
+    run("label", "data.parquet", "-t", "species", *FEATURES, *QUICK, "-o", "out.csv.gz")
+    assert_frame_equal(pl.read_csv("out.csv.gz"), pl.read_csv(from_parquet.write_csv().encode()), check_exact=True)
+
+
+@pytest.mark.usefixtures("data")
+def test_blank_strings_are_to_be_labelled_too():
+    expected = labelled(*QUICK)
+    text = Path("data.csv").read_text().splitlines()
+    Path("data.csv").write_text("\n".join(line.replace(",,", ",  ,") for line in text))
+    assert_frame_equal(labelled(*QUICK), expected)
+
+
+@pytest.mark.usefixtures("data")
+def test_tables_are_labelled_from_standard_input_to_standard_output():
+    piped = run("label", "-", "-t", "species", *FEATURES, *QUICK, input=Path("data.csv").read_bytes())
+    assert piped.stdout == run(*LABEL, *QUICK).stdout
+    run(*LABEL, *QUICK, "-o", "out.csv")
+    assert Path("out.csv").read_text() == piped.stdout
+
+
+def test_label_sums_up_on_standard_error(data):
+    result = run(*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.png")
+    model = library_labels(data, length_scales=[0.7])
+    lines = dict(line.split(": ", 1) for line in result.stderr.splitlines())
+    cats = (model.transduction_ == "cat").sum()
+    path = model.selection_path_
+    assert result.stdout == ""
+    assert lines == {
+        "Rows": "40 (8 labelled, 32 blank)",
+        "Features": "2 (length, width)",
+        "Classes": f"2 (cat: 4 -> {cats}, dog: 4 -> {40 - cats})",
+        "Kernel": str(model.kernel_),
+        "Cross-validation error": f"{path['cv_error'][path['chosen']].item():.4g}",
+        "Energy": f"{model.energy_:.10g}",
+        "Relative gap": f"{model.result_.relative_gap:.2g} (up to 1e-09 counts as none)",
+        "Certified": "32 of the 32 labels found (100%)",
+        "Table": "out.csv",
+        "Picture": "out.png",
+    }
+
+
+@pytest.mark.usefixtures("data")
+def test_one_class_for_all_is_warned_of_in_a_sentence_even_if_quiet():
+    result = run(*LABEL, "--length-scale", "1000", "--quiet")
+    found = set(pl.read_csv(result.stdout_bytes).filter(~pl.col("given"))["species"])
+    assert len(found) == 1
+    assert result.stderr.startswith(f"Warning: the most probable labelling gives all 32 blank rows to {found.pop()}, ")
+    assert result.stderr.endswith("try a shorter --length-scale\n")
+    assert result.stderr.count("\n") == 1
+    assert run(*LABEL, *QUICK, "--quiet").stderr == ""
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_pictures_are_drawn_in_the_format_of_their_ending(ending, start):
+    for name in ("one", "two"):
+        run(*LABEL, *QUICK, "-o", "out.csv", "--plot", f"{name}.{ending}")
+    picture = Path(f"one.{ending}").read_bytes()
+    assert picture.startswith(start)
+    assert picture == Path(f"two.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"species": pl.lit("cat")}, "has no blank cell, so there is nothing to label: .* use coxfield fit"),
+        ({"species": pl.lit(None, pl.String)}, "Column 'species' of data.csv is blank in all 40 rows"),
+        ({"species": pl.col("species").replace("dog", None)}, "holds one class only, cat"),
+        ({"species": pl.col("species").replace("dog", "0.5").replace("cat", "1.5")}, "quantities rather than classes"),
+        ({"width": pl.lit("wide")}, "Column 'width' of data.csv holds text, 'wide' in row 1"),
+        ({"width": pl.lit(float("nan"))}, "Column 'width' of data.csv holds nan in row 1"),
+        ({"width": pl.col("width").shift(1)}, "Column 'width' of data.csv is blank in row 1"),
+        ({"width": pl.lit(1.0), "length": pl.lit(1.0)}, "all points are the same"),
+        ({"certified": pl.lit(1)}, "data.csv has a column 'certified' already, which coxfield label is to add"),
+        ({"score_dog": pl.lit(1)}, "data.csv has a column 'score_dog' already"),
+    ],
+)
+def test_tables_that_cannot_be_labelled_are_refused_in_one_sentence(folder, data, change, message):
+    data.with_columns(**change).write_csv("data.csv")
+    before = set(folder.iterdir())
+    sentence = refusal(*LABEL, "-o", "out.csv", "--plot", "out.png")
+    assert re.search(message, sentence)
+    assert sentence.startswith("Error: ")
+    assert sentence.count("\n") == 1
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["-t", "genus"], 1, "data.csv has no column 'genus'; it has 'name', 'length'"),
+        (["-t", "species", "-f", "height"], 1, "data.csv has no column 'height'"),
+        (["-t", "species", "--id", "nr"], 1, "data.csv has no column 'nr'"),
+        (["-t", "species", *FEATURES, "--plot", "out.gif"], 1, "out.gif is none of .png, .pdf, .svg"),
+        (["-t", "species", *FEATURES, "--plot", "x/out.png"], 1, "There is no folder x to write out.png to"),
+        (["-t", "species", *FEATURES, "-o", "out.txt"], 1, "out.txt is none of .csv"),
+        (["-t", "species", *FEATURES, "-o", "data.csv"], 1, "is read from and cannot be written to"),
+        (["-t", "species", "--id", "species"], 2, "--target and --id must be different columns"),
+        (["-t", "species", "-f", "length", "-d", "width"], 2, "leave --drop away"),
+        (["-t", "species", "-l", "-1"], 2, "must be positive and finite, got -1"),
+        ([], 2, "--target"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_label(arguments, code, message):
+    assert message in refusal("label", "data.csv", *arguments, code=code)
+
+
+def test_without_matplotlib_nothing_is_fitted_but_a_sentence_said(folder, data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setattr(SLGCPClassifier, "fit", None)
+    before = set(folder.iterdir())
+    sentence = refusal(*LABEL, "-o", "out.csv", "--plot", "out.png")
+    assert sentence == "Error: --plot: pictures need matplotlib: pip install coxfield[plot]\n"
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("broken", ["polars.DataFrame.write_csv", "matplotlib.figure.Figure.savefig"])
+def test_if_the_table_or_the_picture_fails_both_stay_as_they_were(folder, monkeypatch, broken):
+    for name in ("out.csv", "out.png"):
+        (folder / name).write_text("old")
+    before = set(folder.iterdir())
+
+    def write_half(self, stream, **options):
+        stream.write(b"half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(broken, write_half)
+    assert "No space left on device" in refusal(*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.png")
+    assert (folder / "out.csv").read_text() == (folder / "out.png").read_text() == "old"
+    assert set(folder.iterdir()) == before
+
+
 def test_version():
     assert run("--version").stdout == f"coxfield {__version__}\n"
 
@@ -405,33 +668,38 @@ def examples(*command):
     return lines[start : lines.index("", start)]
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("predict",)])
+@pytest.mark.parametrize("command", [(), ("fit",), ("predict",), ("label",)])
 def test_examples_of_the_help_work_word_for_word(folder, shell, command):
     for name, n in (("train", 40), ("new", 10)):
         numbers = pl.int_range(n).alias("plant"), pl.lit(1936).alias("year")
         rows = flowers(n).select(*numbers, "length", "width", "species")
         rows.write_csv(f"{name}.csv")
         rows.write_parquet(f"{name}.parquet")
+    data = rows.with_columns(pl.when(pl.int_range(pl.len()) < 6).then("species").alias("species"))
+    data.write_csv("data.csv")
+    data.write_parquet("data.parquet")
     fit("--id", "plant", "--drop", "year")
     assert len(examples(*command)) >= 2
     for example in examples(*command):
-        for old in folder.glob("predictions.*"):
+        for old in (path for name in ("predictions", "labelled", "picture") for path in folder.glob(f"{name}.*")):
             old.unlink()
         done = shell(example)
         assert done.returncode == 0, (example, done.stderr)
         words = shlex.split(example)
-        if "-o" in words:
-            assert (folder / words[words.index("-o") + 1]).stat().st_size > 0
-        else:
-            assert done.stdout.startswith("plant,species\n")
+        for option in {"-o", "--plot"}.intersection(words):
+            assert (folder / words[words.index(option) + 1]).stat().st_size > 0
+        if "-o" not in words:
+            first = "plant,year,length,width,species,given,certified" if "label" in words else "plant,species\n"
+            assert done.stdout.startswith(first)
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
     code = (
         "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.cli import app\n"
-        "for words in (['--help'], ['fit', '--help'], ['predict', '--help'], ['--version']):\n"
+        "for words in (['--help'], *([name, '--help'] for name in ('fit', 'predict', 'label')), ['--version']):\n"
         "    assert CliRunner().invoke(app, words).exit_code == 0\n"
-        "print([name for name in ('numpy', 'scipy', 'sklearn', 'polars', 'skops') if name in sys.modules])\n"
+        "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'skops', 'matplotlib'\n"
+        "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -461,6 +729,16 @@ def test_a_person_sees_a_bar_and_a_summary(folder, shell):
     assert "Leave-one-out error" in seen
     assert "Rows:" not in seen
     assert (folder / "model.skops").exists()
+
+
+@pytest.mark.usefixtures("data")
+def test_a_person_sees_a_bar_while_rows_are_labelled(shell):
+    terminal, side = pty.openpty()
+    seen = _at_terminal(shell, f"coxfield {' '.join([*LABEL, *QUICK])} -o out.csv", terminal, side)
+    assert "cross validation, 1 length scale" in seen
+    assert "100%" in seen
+    assert "Cross-validation error" in seen
+    assert "Rows:" not in seen
 
 
 def test_a_person_who_wants_quiet_has_it(shell):

@@ -115,6 +115,15 @@ def test_verbatim_columns_lose_nothing(tmp_path, written, values):
     assert tables.read(path, verbatim=("id", "absent", None)).rows["id"].to_list() == values
 
 
+def test_columns_not_named_as_numbers_lose_nothing(tmp_path):
+    path = csv(tmp_path, "x,zip,size\n1,007,010\n0.5,012,020\n")
+    rows = tables.read(path, verbatim=("size",), numbers=("x", "size", "absent")).rows
+    assert rows["x"].to_list() == [1, 0.5]
+    assert rows["zip"].to_list() == ["007", "012"]
+    assert rows["size"].to_list() == ["010", "020"]
+    assert tables.read(path).rows["zip"].to_list() == [7, 12]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -262,6 +271,46 @@ def test_labels_keep_their_kind(values, kind):
 def test_columns_that_hold_no_classes_are_refused(values, message):
     with pytest.raises(TableError, match=message):
         table(y=values).labels("y")
+
+
+@pytest.mark.parametrize(
+    ("values", "known"),
+    [
+        (["b", None, "", "a"], ["b", "a"]),
+        ([3, None, None, -1], [3, -1]),
+        ([2.0, float("nan"), None, 1.0], [2, 1]),
+        ([True, None, None, False], [True, False]),
+    ],
+)
+def test_known_labels_are_those_that_are_not_blank(values, known):
+    assert table(y=values).known_labels("y").tolist() == known
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "b"], r"has no blank cell, so there is nothing to label: .* coxfield fit"),
+        ([None, None], r"is blank in all 2 rows: fill in at least one row of each class"),
+        (["a", "", "a"], r"holds one class only, a"),
+        ([0.5, None, 1.0], r"holds numbers such as 0\.5"),
+    ],
+)
+def test_labels_from_which_none_can_be_found_are_refused(values, message):
+    with pytest.raises(TableError, match=message):
+        table(y=values).known_labels("y")
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "c", "a"])])
+def test_filled_in_labels_keep_the_type_and_place_of_the_column(kind):
+    rows = table(y=pl.Series(["a", None], dtype=kind), x=[1, 2])
+    filled = rows.with_labels("y", np.array(["a", "b"]))
+    assert_frame_equal(filled, pl.DataFrame({"y": pl.Series(["a", "b"], dtype=kind), "x": [1, 2]}))
+    assert rows.rows["y"].to_list() == ["a", None]
+
+
+def test_small_integers_stay_small_when_labels_are_filled_in():
+    rows = table(y=pl.Series([7, None], dtype=pl.UInt8))
+    assert rows.with_labels("y", np.array([7, 250]))["y"].dtype == pl.UInt8
 
 
 def test_versions_such_as_1_5_beside_other_strings_are_classes():

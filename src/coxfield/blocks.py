@@ -21,15 +21,20 @@ ROWS, COLUMNS = 512, 2048  # a tile of a million numbers: measured best on 60,00
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Looking for loaded libraries takes milliseconds, so once is enough."""
-    return ThreadpoolController()
+def _controller(user_api: str) -> ThreadpoolController:
+    """Looking for loaded libraries takes milliseconds, so once is enough: at first use, when they are loaded."""
+    return ThreadpoolController().select(user_api=user_api)
+
+
+def limit_threads(threads: int, user_api: str = "blas"):
+    """A context in which a library, "blas" or "openmp", takes at most so many threads."""
+    return _controller(user_api).limit(limits=threads)
 
 
 def n_threads(n_jobs: int | None) -> int:
     """Threads to use; None means as many as the BLAS would take for a matrix product of its own."""
     if n_jobs is None:
-        return max([library["num_threads"] for library in _controller().info() if library["user_api"] == "blas"] or [1])
+        return max([library["num_threads"] for library in _controller("blas").info()] or [1])
     return joblib.effective_n_jobs(n_jobs)
 
 
@@ -61,6 +66,6 @@ def over_rows(work: Callable[[slice], None], n_rows: int, step: int, threads: in
         for part in slices:
             run(part)
         return
-    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with limit_threads(1), ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(run, slices):
             pass

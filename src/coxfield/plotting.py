@@ -137,7 +137,7 @@ def plot_labelling(X, labels, given, certified, ax=None, feature_names=None, tit
     >>> labels, given = np.array(["a", "a", "b", "b"]), np.array([True, False, False, True])
     >>> ax = plot_labelling(X, labels, given, np.ones(4, bool), ax=figure().subplots(), feature_names=["x", "y"])
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
-    ('x', ['a', 'b', '', 'given: 2', 'found, proven: 2'])
+    ('x', ['a', 'b', ' ', 'given: 2', 'found, proven: 2'])
     """
     ax = _axes(None) if ax is None else ax
     given, certified = np.asarray(given, dtype=bool), np.asarray(certified, dtype=bool)
@@ -162,18 +162,15 @@ def _style(code: int) -> tuple[str, str]:
 
 
 def _look(kind: str, colour: str, small: float) -> dict:
-    """How points of a kind are drawn; the higher order is on top."""
-    return {
-        "given": {"s": 75, "facecolors": colour, "edgecolors": DARK, "linewidths": 1.3, "zorder": 4},
-        "found, proven": {"s": small, "facecolors": colour, "linewidths": 0, "zorder": 2},
-        "found, not proven": {
-            "s": 1.5 * small,
-            "facecolors": "none",
-            "edgecolors": colour,
-            "linewidths": 1,
-            "zorder": 3,
-        },
-    }[kind]
+    """How points of a kind are drawn: later kinds over earlier ones, and given ones clear of a crowd."""
+    if kind == "found, proven":
+        return {"s": small, "facecolors": colour, "linewidths": 0, "zorder": 2}
+    if kind == "found, not proven":
+        return {"s": 1.5 * small, "facecolors": "white", "edgecolors": colour, "linewidths": 1, "zorder": 3}
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=3.2, foreground="white")]
+    return {"s": 75, "facecolors": colour, "edgecolors": DARK, "linewidths": 1.3, "zorder": 4, "path_effects": halo}
 
 
 def _in_the_plane(ax, X, feature_names, classes, codes):
@@ -187,7 +184,10 @@ def _in_the_plane(ax, X, feature_names, classes, codes):
         pca = PCA(2, random_state=0).fit(X)
         X = pca.transform(X)
         share = 100 * pca.explained_variance_ratio_
-        names = [f"principal component {k + 1} ({share[k]:.0f}% of variance)" for k in (0, 1)]
+        names = [
+            f"principal component 1 ({share[0]:.0f}% of the variance)",
+            f"principal component 2 ({share[1]:.0f}%)",
+        ]
     ax.set(xlabel=names[0], ylabel=names[1])
     extent = np.ptp(X, axis=0)
     if extent.max() < 3 * extent.min():  # the covariance goes by distance; slivers, though, show nothing
@@ -201,7 +201,7 @@ def _legend(ax, classes, counts: dict[str, int], small: float, title) -> None:
     for code, label in enumerate(classes):
         colour, marker = _style(code)
         handles.append(ax.scatter([], [], s=45, c=colour, marker=marker, linewidths=0, label=str(label)))
-    handles.append(ax.scatter([], [], s=0, label=""))  # room between the two
+    handles.append(ax.scatter([], [], s=0, label=" "))  # room between the two
     for kind, count in counts.items():
         if count:
             look = _look(kind, "0.6", max(small, 14))

@@ -39,8 +39,9 @@ def label(
 ) -> None:
     """Label the rows whose target is blank, from the few where it is not, and say which labels are proven.
 
-    The labels found are, together, the most probable ones of the model. The length scale is chosen by cross
-    validation of the rows that are labelled. All columns but the target and the id are features, and must be numbers.
+    The labels found are, together, the most probable ones of the model: exactly for two classes, and for more as far
+    as they are certified. The length scale is chosen by cross validation of the labelled rows. All columns but the
+    target and the id are features, and must be numbers.
 
     The result has all columns of the table, with the target filled in, and then: given, whether the label was in the
     table; certified, whether it was or is proven to be of the most probable labelling; and for each class score_CLASS,
@@ -48,21 +49,25 @@ def label(
 
     \b
     Examples:
-      coxfield label data.csv --target species -o labelled.csv
-      coxfield label data.csv -t species --plot picture.png -o labelled.csv
+      coxfield label data.csv --target species -o labelled.csv --plot picture.png
       coxfield label data.parquet -t species --id plant -d year -o labelled.parquet
       cat data.csv | coxfield label - -t species -f length -f width | head -n 3
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
+    from coxfield.semi_supervised import TrivialLabellingWarning
+
     _check_outputs(table, output, plot)
-    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, weight=None)
-    X, known = rows.features(names), rows.known_labels(target)
+    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
+    known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
     _check_names(rows, known)
-    model = _fit(X, rows, target, length_scales, jobs, messages.watched(quiet))
-    given = ~rows.missing_labels(target)
-    result = _labelled(model, rows, target, X, given)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TrivialLabellingWarning)
+        model = _fit(X, known, given, length_scales, jobs, messages.watched(quiet))
+        result = _labelled(model, rows, target, X, given)
     picture = None if plot is None else _picture(model, X, given, names, target, plot)
+    for sentence in dict.fromkeys(_sentence(warning, model, given) for warning in caught):
+        typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
     _write(result, output, picture, plot)
     if not quiet:
         messages.print_summary(_summary(model, names, given, output, plot), err=True)
@@ -70,11 +75,13 @@ def label(
 
 def _check_outputs(table: Path, output: Path | None, plot: Path | None) -> None:
     """Refuse files that cannot be written, and a picture that cannot be drawn, before the work is done."""
-    from coxfield import plotting, tables
+    from coxfield import tables
 
     if output is not None:
         tables.check_output(output, inputs=[table])
     if plot is not None:
+        from coxfield import plotting
+
         try:
             plotting.check_picture(plot)
         except ImportError as error:
@@ -92,29 +99,25 @@ def _check_names(rows: "Table", known: "NDArray") -> None:
 
 
 def _fit(
-    X: "NDArray", rows: "Table", target: str, length_scales: list[float] | None, jobs: int | None, watched: bool
+    X: "NDArray", known: "NDArray", given: "NDArray", length_scales: list[float] | None, jobs: int | None, watched: bool
 ) -> "SLGCPClassifier":
-    """Label the rows; what the library warns of becomes sentences on standard error."""
+    """Label the rows that are not given."""
     import numpy as np
 
-    from coxfield.semi_supervised import SLGCPClassifier, TrivialLabellingWarning
+    from coxfield.semi_supervised import SLGCPClassifier
 
-    given = ~rows.missing_labels(target)
     y = np.full(len(given), None, dtype=object)
-    y[given] = rows.known_labels(target)
+    y[given] = known
     model = SLGCPClassifier(length_scales=length_scales, missing_label=None, n_jobs=jobs, verbose=int(watched))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", TrivialLabellingWarning)
-        model.fit(X, y)
-    for warning in caught:
-        trivial = issubclass(warning.category, TrivialLabellingWarning)
-        sentence = _trivial(model, given) if trivial else " ".join(str(warning.message).split())
-        typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
-    return model
+    return model.fit(X, y)
 
 
-def _trivial(model: "SLGCPClassifier", given: "NDArray") -> str:
-    """`TrivialLabellingWarning`, with what can be done about it on a command line."""
+def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given: "NDArray") -> str:
+    """What the library warns of, in one line and with what can be done about it on a command line."""
+    from coxfield.semi_supervised import TrivialLabellingWarning
+
+    if not issubclass(warning.category, TrivialLabellingWarning):
+        return " ".join(str(warning.message).split())
     winner = messages.label_text(model.transduction_[~given][0].item())
     return (
         f"the most probable labelling gives all {(~given).sum()} blank rows to {winner}, as happens when labels are "

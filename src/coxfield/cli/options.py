@@ -53,7 +53,12 @@ def check_columns(roles: dict[str, str | None], feature: list[str] | None, drop:
 
 
 def read_features(
-    table: Path, *, verbatim: list[str | None], feature: list[str] | None, drop: list[str] | None, weight: str | None
+    table: Path,
+    *,
+    verbatim: list[str | None],
+    feature: list[str] | None,
+    drop: list[str] | None,
+    weight: str | None = None,
 ) -> "tuple[Table, list[str]]":
     """Read a table and choose its features: those asked for, or all columns that have no other part to play."""
     from coxfield import tables

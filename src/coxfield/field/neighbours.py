@@ -5,14 +5,12 @@ Any start is valid, since the edges it lacks are added when they turn out to mat
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import randomized_svd
-from threadpoolctl import ThreadpoolController
 
 from coxfield import blocks
 from coxfield.field.edges import Pairs
@@ -33,20 +31,14 @@ def nearest_pairs(X, covariance: Covariance, count: int = NEIGHBOURS, n_jobs: in
         return nothing.union(*np.triu_indices(n, 1))
     Z = X if sparse.issparse(X) else X / np.asarray(covariance.length_scale, X.dtype)
     index = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(_project(Z))
-    with _openmp().limit(limits=1 if n <= FEW else blocks.n_threads(n_jobs), user_api="openmp"):
+    with blocks.limit_threads(1 if n <= FEW else blocks.n_threads(n_jobs), "openmp"):
         found = index.kneighbors(return_distance=False)
     return nothing.union(np.repeat(np.arange(n), count), found.ravel())
 
 
-@cache
-def _openmp() -> ThreadpoolController:
-    """Looking for loaded libraries takes milliseconds, so once is enough."""
-    return ThreadpoolController()
-
-
 def _project(Z):
-    """The points in their leading principal directions, when they have many more."""
-    if min(Z.shape) <= 2 * DIRECTIONS:
+    """The points in their leading principal directions, when there are many points and they have many more."""
+    if Z.shape[0] <= FEW or Z.shape[1] <= 2 * DIRECTIONS:
         return Z
     if not sparse.issparse(Z):
         Z = Z - Z.mean(axis=0)

@@ -1,0 +1,149 @@
+"""Log Gaussian Cox processes: Poisson processes whose intensity is the exponential of a Gaussian process."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+from coxfield.process import densities
+from coxfield.process.gaussian_field import embed
+from coxfield.process.grid import Grid, Intensity
+from coxfield.process.integral import integrate
+from coxfield.process.poisson import draw_from
+from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at, variance
+from coxfield.process.window import Window, check_points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+    from sklearn.gaussian_process.kernels import Kernel
+
+    from coxfield.process.pattern import Pattern
+    from coxfield.process.stationary import Mean
+
+COARSE = 0.5  # correlation of neighbouring cells below which the grid no longer shows the field
+
+
+class CoarseGridWarning(UserWarning):
+    """The cells of the grid are so large that the intensity jumps from one to the next."""
+
+
+@dataclass(frozen=True)
+class LogGaussianCoxProcess:
+    """A log Gaussian Cox process: f ~ GP(mu, C), rho = exp(f), points a Poisson process of intensity rho.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+        C, stationary and continuous: `RBF`, `Matern`, `RationalQuadratic`, their sums and products.
+    mean : float or function of points of shape (n, d), giving n numbers
+        mu. The paper's processes have a constant one.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> process = LogGaussianCoxProcess(RBF(1.0), mean=0.0)
+    >>> round(process.expected_count([(0, 10), (0, 10)]), 1)  # 100 exp(1/2)
+    164.9
+    >>> pattern = process.sample([(0, 10), (0, 10)], random_state=8)
+    >>> len(pattern), round(pattern.intensity.integral, 1)
+    (0, 0.0)
+    """
+
+    kernel: Kernel
+    mean: Mean = 0.0
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+        check_mean(self.mean)
+
+    @overload
+    def sample(self, window, *, resolution=..., size: None = ..., random_state=...) -> Pattern: ...
+    @overload
+    def sample(self, window, *, resolution=..., size: int, random_state=...) -> list[Pattern]: ...
+    def sample(self, window, *, resolution=None, size=None, random_state=None):
+        """Draw the intensity and then the points.
+
+        The Gaussian field is exact at the centres of a regular grid of cells, and constant on each cell; given that
+        intensity, the points are an exact Poisson process.
+
+        Parameters
+        ----------
+        window : Window or pairs
+            One (low, high) pair an axis, of one, two or three axes.
+        resolution : int or sequence of int, optional
+            Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 64 in
+            space.
+        size : int, optional
+            How many independent patterns; they share the cost of the embedding.
+        random_state : int, numpy Generator or None
+
+        Returns
+        -------
+        Pattern, or list of `size` of them
+            Each with the `intensity` it was drawn from.
+        """
+        grid, rng = Grid.over(window, resolution), np.random.default_rng(random_state)
+        patterns = [draw_from(rho, rng) for rho in self.draw_intensities(grid, 1 if size is None else size, rng)]
+        return patterns[0] if size is None else patterns
+
+    def draw_intensities(self, grid: Grid, n: int, rng: np.random.Generator) -> Iterator[Intensity]:
+        """Draw independent intensities rho = exp(f) on a grid."""
+        embedding = embed(self.kernel, grid)
+        self._warn_of_coarse(grid)
+        level = mean_at(self.mean, grid.centres()).reshape(grid.shape)
+        with np.errstate(over="ignore"):  # an intensity that overflows is refused as such
+            values = np.exp(level + embedding.draw(n, rng))
+        return (Intensity(grid, one) for one in values)
+
+    def intensity(self, points) -> NDArray:
+        """The mean intensity exp(mu(x) + C(0)/2) at each point: the first product density, shape (n,)."""
+        points = self._points(points)
+        return np.exp(mean_at(self.mean, points) + variance(self.kernel, points.shape[1]) / 2)
+
+    def expected_count(self, window) -> float:
+        """Expected number of points in a window: the integral of `intensity`, numerical for a mean function."""
+        window = Window.of(window)
+        if callable(self.mean):
+            return integrate(self.intensity, window)
+        return float(self.intensity(window.low[None])[0] * window.volume)
+
+    def log_product_density(self, points) -> float:
+        """Logarithm of the product density at points of shape (K, d) (eq. LGCPproductDensity)."""
+        return densities.log_product_density(points, self.kernel, self.mean)
+
+    def pair_correlation(self, lags) -> NDArray:
+        """m(x, x + h) / (m(x) m(x + h)) = exp(C(h)): how much more likely two points are than one and another.
+
+        Parameters
+        ----------
+        lags : array of shape (n, d) or (n,)
+            Displacements h. A flat array is displacements on the line; for a kernel of one length scale those are
+            distances in any dimension.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        lags = self._points(lags)
+        return np.exp(self.kernel(np.zeros((1, lags.shape[1])), lags)[0])
+
+    def _points(self, points) -> NDArray:
+        points = check_points(points)
+        check_in_dimension(self.kernel, points.shape[1])
+        return points
+
+    def _warn_of_coarse(self, grid: Grid) -> None:
+        steps = np.diag(grid.spacing)
+        correlation = self.kernel(np.zeros((1, len(steps))), steps)[0] / variance(self.kernel, len(steps))
+        if correlation.min() < COARSE:
+            warnings.warn(
+                f"neighbouring cells of the grid {grid.shape} have a correlation of only {correlation.min():.2g}, so "
+                "the intensity jumps from cell to cell: raise the resolution",
+                CoarseGridWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,114 @@
+"""Pictures of patterns and intensities; needs matplotlib (`pip install coxfield[plot]`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield import plotting
+
+if TYPE_CHECKING:
+    from coxfield.process.grid import Intensity
+    from coxfield.process.pattern import Pattern
+
+COLOUR_MAP = "cividis"  # even in lightness: the same picture in grey
+
+
+def plot_pattern(pattern: Pattern, ax=None):
+    """Draw points in their window, a colour and a marker for each mark; returns the axes.
+
+    Examples
+    --------
+    >>> from coxfield.process import poisson_process
+    >>> ax = plot_pattern(poisson_process(1.0, [(0, 5), (0, 3)], random_state=0), plotting.figure().subplots())
+    >>> ax.get_xlim(), ax.get_ylabel()
+    ((0.0, 5.0), '$x_2$')
+    """
+    dimension = pattern.window.dimension
+    if dimension > 3:
+        raise ValueError(f"points of {dimension} coordinates cannot be drawn: take two or three of them")
+    ax = _axes(ax, dimension)
+    marks = np.zeros(len(pattern), int) if pattern.marks is None else pattern.marks
+    names = np.unique(marks)
+    for number, name in enumerate(names):
+        colour, marker = plotting.COLOURS[number % 8], plotting.MARKERS[number % 8]
+        at = pattern.points[marks == name].T
+        at = [at[0], np.full(at.shape[1], float(number))] if dimension == 1 else at
+        size = float(np.clip(6000 / max(len(pattern), 1), 2, 18))  # many points need room
+        ax.scatter(*at, s=size, c=colour, marker="|" if dimension == 1 else marker, label=str(name), **_edge(dimension))
+    _frame(ax, pattern.window)
+    if dimension == 1:
+        ax.set(yticks=range(len(names)), yticklabels=[] if pattern.marks is None else names)
+        ax.set_ylim(-0.6, max(len(names), 1) - 0.4)
+    elif pattern.marks is not None and len(names):
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return ax
+
+
+def plot_intensity(intensity: Intensity, ax=None):
+    """Draw an intensity, a curve on the line and a picture with a colour bar in the plane; returns the axes."""
+    window = intensity.grid.window
+    if window.dimension > 2:
+        raise ValueError("an intensity in space cannot be drawn: draw the points, or a slice of `values`")
+    ax = _axes(ax, window.dimension)
+    if window.dimension == 1:
+        ax.plot(intensity.grid.axes[0], intensity.values, color=plotting.COLOURS[0], drawstyle="steps-mid")
+        ax.set(ylabel="intensity", ylim=(0, None))
+    else:
+        (left, right), (bottom, top) = window.sides
+        picture = ax.imshow(
+            intensity.values.T, extent=(left, right, bottom, top), origin="lower", cmap=COLOUR_MAP, vmin=0
+        )
+        ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", shrink=0.9)
+    _frame(ax, window)
+    return ax
+
+
+def draw_sample(pattern: Pattern):
+    """A figure of a pattern and the intensity it was drawn from: beside each other, as the paper's figure LGCPSamples.
+
+    On the line the points stand below the curve; in space there are points only.
+    """
+    dimension = pattern.window.dimension
+    if pattern.intensity is None and dimension < 3:
+        raise ValueError("the pattern carries no intensity to draw: use pattern.plot() for the points alone")
+    if dimension == 3:
+        figure = plotting.figure(6, 5.4)
+        plot_pattern(pattern, figure.add_subplot(projection="3d"))
+        return figure
+    figure = plotting.figure(7.2, 3.6) if dimension == 1 else plotting.figure(10, 4.4)
+    layout = {"nrows": 2, "height_ratios": (5, 1), "sharex": True} if dimension == 1 else {"ncols": 2}
+    panels = figure.subplots(**layout)
+    pattern.intensity.plot(panels[0])
+    pattern.plot(panels[1])
+    panels[0].set_title("intensity", fontsize="medium")
+    if dimension == 1:
+        panels[0].set_xlabel("")
+        panels[1].set_ylabel(f"{len(pattern)} points", rotation=0, ha="right", va="center")
+    else:
+        panels[1].set_title(f"{len(pattern)} points", fontsize="medium")
+    return figure
+
+
+def _edge(dimension: int) -> dict:
+    return {"linewidths": 0.8} if dimension == 1 else {"linewidths": 0}
+
+
+def _frame(ax, window) -> None:
+    """Limits and names of the axes: the window is part of what was observed."""
+    for letter, number, side in zip("xyz", (1, 2, 3), window.sides, strict=False):
+        ax.set(**{f"{letter}lim": side, f"{letter}label": f"$x_{number}$" if window.dimension > 1 else "$x$"})
+    if window.dimension == 2:
+        ax.set_aspect("equal")
+
+
+def _axes(ax, dimension: int):
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install coxfield[plot]") from None
+    projection = {"projection": "3d"} if dimension == 3 else None
+    return plt.subplots(layout="constrained", subplot_kw=projection)[1]

@@ -1,0 +1,194 @@
+"""Poisson processes, and what is done to point processes: thinning and superposition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.process.grid import Intensity
+from coxfield.process.pattern import Pattern
+from coxfield.process.window import Window
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Positional = Callable[[NDArray], NDArray]
+
+MOST_POINTS = 5e7  # more would fill the memory before anyone could look at them
+
+
+def poisson_process(
+    intensity: float | Intensity | Positional, window=None, *, bound=None, random_state=None
+) -> Pattern:
+    """Draw a Poisson process (section 'Background').
+
+    Parameters
+    ----------
+    intensity : float, Intensity, or function of points of shape (n, d)
+        A number for a homogeneous process. An `Intensity` is drawn from cell by cell, a function by thinning a
+        homogeneous process of rate `bound`; both are exact.
+    window : Window or pairs
+        One (low, high) pair an axis; an `Intensity` has its own.
+    bound : float
+        For a function: a number that it exceeds nowhere in the window.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    Pattern
+
+    Examples
+    --------
+    >>> pattern = poisson_process(3.0, [(0, 10), (0, 10)], random_state=0)
+    >>> len(pattern)  # 300 to be expected
+    298
+    >>> slope = poisson_process(lambda x: x[:, 0], (0, 20), bound=20, random_state=0)
+    >>> slope.count((0, 10)) < slope.count((10, 20))
+    True
+    """
+    rng = np.random.default_rng(random_state)
+    if isinstance(intensity, Intensity):
+        return draw_from(intensity, rng)
+    if window is None:
+        raise ValueError("a window is needed, such as [(0, 10), (0, 10)]")
+    window = Window.of(window)
+    if not callable(intensity):
+        return _homogeneous(_rate(intensity, "intensity"), window, rng)
+    if bound is None:
+        raise ValueError("an intensity that is a function needs a bound, a number that it exceeds nowhere: give bound")
+    bound = _rate(bound, "bound")
+    pattern = _homogeneous(bound, window, rng)
+    rate = _values(intensity, pattern.points, "intensity", bound)
+    return Pattern(pattern.points[rng.random(len(pattern)) * bound < rate], window)
+
+
+def draw_from(intensity: Intensity, rng: np.random.Generator) -> Pattern:
+    """Draw a Poisson process of an intensity that is constant on cells: a number for each cell, then places in it."""
+    grid = intensity.grid
+    _refuse_crowds(intensity.integral)
+    counts = rng.poisson(intensity.values.ravel() * grid.cell_volume)
+    cells = np.repeat(np.arange(counts.size), counts)
+    corner = np.stack(np.unravel_index(cells, grid.shape), axis=1)
+    points = grid.window.low + (corner + rng.random(corner.shape)) * grid.spacing
+    # Rounding may carry a point of the last cell over the edge.
+    return Pattern(np.minimum(points, grid.window.high), grid.window, intensity=intensity)
+
+
+def thin(pattern: Pattern, retention: float | Positional, *, random_state=None) -> Pattern:
+    """Keep each point independently with a probability: tau(X, gamma) of section 'Model definition'.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    retention : float in [0, 1], or function of points of shape (n, d)
+        gamma, the probability that a point stays.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    Pattern
+        With the marks of the points that stayed, and gamma times the intensity if that was known and gamma is a number.
+
+    Examples
+    --------
+    >>> crowd = poisson_process(50.0, (0, 10), random_state=0)
+    >>> len(crowd), len(thin(crowd, 0.1, random_state=0))
+    (517, 46)
+    """
+    rng = np.random.default_rng(random_state)
+    intensity = None
+    if callable(retention):
+        keep = rng.random(len(pattern)) < _values(retention, pattern.points, "retention", 1.0)
+    else:
+        gamma = check_gamma(retention)
+        keep = rng.random(len(pattern)) < gamma
+        if pattern.intensity is not None:
+            intensity = Intensity(pattern.intensity.grid, gamma * pattern.intensity.values)
+    marks = None if pattern.marks is None else pattern.marks[keep]
+    return Pattern(pattern.points[keep], pattern.window, marks, intensity)
+
+
+def superpose(patterns: Sequence[Pattern] | Mapping[object, Pattern]) -> Pattern:
+    """Lay patterns over one another, marking each point by where it came from: X of section 'Model definition'.
+
+    Parameters
+    ----------
+    patterns : sequence of Pattern, or mapping mark -> Pattern
+        In one window. Those of a sequence are marked 0, 1, 2, ...; marks that they had are forgotten.
+
+    Returns
+    -------
+    Pattern
+        Carries the total intensity rho_T if all intensities are known, on one grid.
+
+    Examples
+    --------
+    >>> window = [(0, 2), (0, 2)]
+    >>> both = superpose({"cat": Pattern([[1, 1]], window), "dog": Pattern([[0, 1], [1, 2]], window)})
+    >>> both.marks.tolist()
+    ['cat', 'dog', 'dog']
+    """
+    marked = dict(patterns if isinstance(patterns, Mapping) else enumerate(patterns))
+    parts = list(marked.values())
+    if not parts:
+        raise ValueError("there is nothing to superpose: give at least one pattern")
+    for part in parts[1:]:
+        if part.window != parts[0].window:
+            raise ValueError(
+                f"patterns must share one window, got {parts[0].window.sides} and {part.window.sides}: draw them anew"
+            )
+    marks = np.repeat(np.array(list(marked)), [len(part) for part in parts])
+    return Pattern(np.concatenate([part.points for part in parts]), parts[0].window, marks, _total(parts))
+
+
+def _total(parts: list[Pattern]) -> Intensity | None:
+    """rho_T, the sum of the intensities, if they are known on one grid."""
+    known = [part.intensity for part in parts if part.intensity is not None]
+    if len(known) < len(parts) or any(rho.grid != known[0].grid for rho in known):
+        return None
+    return Intensity(known[0].grid, np.sum([rho.values for rho in known], axis=0))
+
+
+def _homogeneous(rate: float, window: Window, rng: np.random.Generator) -> Pattern:
+    _refuse_crowds(rate * window.volume)
+    n = rng.poisson(rate * window.volume)
+    return Pattern(rng.uniform(window.low, window.high, size=(n, window.dimension)), window)
+
+
+def check_gamma(gamma) -> float:
+    """A thinning probability, or a sentence why it is none."""
+    if not isinstance(gamma, Real) or not 0 <= gamma <= 1:
+        raise ValueError(f"gamma, the probability that a point is kept, must lie between 0 and 1; got {gamma!r}")
+    return float(gamma)
+
+
+def _rate(value, name: str) -> float:
+    if not isinstance(value, Real) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}")
+    return float(value)
+
+
+def _values(function: Positional, points: NDArray, name: str, bound: float) -> NDArray:
+    """What a function of position says of some points: between 0 and its bound, or a sentence."""
+    values = np.asarray(function(points), dtype=float)
+    if values.shape != (len(points),):
+        raise ValueError(
+            f"{name} gave an array of shape {values.shape} for {len(points)} points: it must give one number a point"
+        )
+    wrong = np.flatnonzero(~((values >= 0) & (values <= bound)))
+    if len(wrong):
+        at, value = points[wrong[0]].tolist(), values[wrong[0]]
+        raise ValueError(f"{name} must lie between 0 and {bound:g} everywhere, but it is {value:g} at {at}")
+    return values
+
+
+def _refuse_crowds(expected: float) -> None:
+    if expected > MOST_POINTS:
+        raise ValueError(
+            f"about {expected:.2g} points are to be expected, more than the {MOST_POINTS:g} that are drawn at most: "
+            "lower the intensity (mean, variance) or take a smaller window"
+        )

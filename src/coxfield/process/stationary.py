@@ -1,0 +1,90 @@
+"""Covariance functions and means that a log Gaussian Cox process can have: checked once, here."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from coxfield.covariance import check_hyperparameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Mean = float | Callable[[NDArray], NDArray]
+
+REMEDY = "use RBF, Matern or RationalQuadratic, or sums and products of them"
+
+
+def check_kernel(kernel: Kernel) -> None:
+    """Refuse what is no covariance function, and what does not even call itself stationary.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> check_kernel(DotProduct())
+    Traceback (most recent call last):
+        ...
+    ValueError: DotProduct(sigma_0=1) is not stationary, ...
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"a covariance must be a kernel of sklearn.gaussian_process.kernels, such as RBF(1.0); got {kernel!r}"
+        )
+    if not kernel.is_stationary():
+        raise ValueError(f"{kernel!r} is not stationary, but the covariance must depend on x - x' alone: {REMEDY}")
+
+
+def check_in_dimension(kernel: Kernel, dimension: int) -> None:
+    """Refuse a kernel that is not a stationary and continuous covariance for points of `dimension` coordinates.
+
+    A kernel may call itself stationary and not be, so its values are looked at too.
+    """
+    check_hyperparameters(kernel, dimension)
+    steps = np.linspace(0.0, 2.0, 5)[:, None] * np.linspace(1.0, 0.6, dimension)
+    here, there = kernel(np.zeros((1, dimension)), steps), kernel(np.full((1, dimension), 1.25), steps + 1.25)
+    if np.shape(here) != (1, len(steps)) or not np.isfinite(here).all():
+        raise ValueError(f"{kernel!r} does not give one finite covariance for each pair of points: {REMEDY}")
+    if not np.allclose(here, there, rtol=1e-6, atol=1e-9 * variance(kernel, dimension)):
+        raise ValueError(f"{kernel!r} calls itself stationary, but its values change when points are moved: {REMEDY}")
+    if not math.isclose(here[0, 0], variance(kernel, dimension), rel_tol=1e-9):
+        raise ValueError(
+            f"{kernel!r} jumps at distance zero, so its Gaussian process is not continuous and has no intensity: "
+            "leave WhiteKernel out"
+        )
+
+
+def variance(kernel: Kernel, dimension: int) -> float:
+    """C(0)."""
+    return float(kernel.diag(np.zeros((1, dimension)))[0])
+
+
+def check_mean(mean: Mean) -> None:
+    """Refuse a mean that is neither a finite number nor a function."""
+    if callable(mean):
+        return
+    if not isinstance(mean, Real):
+        raise TypeError(f"mean must be a number or a function of points of shape (n, d), got {mean!r}")
+    if not math.isfinite(mean):
+        raise ValueError(f"mean must be finite, got {mean!r}")
+
+
+def mean_at(mean: Mean, points: NDArray) -> NDArray:
+    """mu at each point, shape (n,), from a number or a function of points of shape (n, d)."""
+    if not callable(mean):
+        return np.full(len(points), float(mean))
+    values = np.asarray(mean(points), dtype=float)
+    if values.shape != (len(points),):
+        raise ValueError(
+            f"the mean function gave an array of shape {values.shape} for {len(points)} points: it must take points "
+            "of shape (n, d) and give n numbers"
+        )
+    if not np.isfinite(values).all():
+        at = points[np.flatnonzero(~np.isfinite(values))[0]].tolist()
+        raise ValueError(f"the mean function must be finite in the window, but it is not at {at}")
+    return values
