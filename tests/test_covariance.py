@@ -75,3 +75,14 @@ def test_variance_is_folded_into_a_leading_constant():
         np.testing.assert_allclose(covariance.rescale_variance(given, 7.0)(X), 7 * given(X))
     assert not covariance.variance_is_free(ConstantKernel(3.0, "fixed") * RBF())
     assert covariance.variance_is_free(ConstantKernel(3.0) * RBF())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_vanishing_values_stay_normal_numbers_and_are_known(dtype):
+    found, tiny = covariance.recognise(RBF(1.0), 1), np.finfo(dtype).tiny
+    for n in range(1, 70):  # whatever the processor does with the last few of an array
+        values = found.floored_profile(np.full(n, 1e5, dtype))
+        np.testing.assert_array_equal(values, dtype(covariance.profile_floor(np.dtype(dtype).name)))
+        assert (values >= tiny).all()
+    d2 = np.array([0.0, 1.0, 50.0], dtype)
+    np.testing.assert_allclose(found.floored_profile(d2.copy()), np.exp(-d2 / 2))

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from coxfield import blocks
+from coxfield.covariance import profile_floor
 from coxfield.points import Points, pair_sq_distances, place, sq_distances
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 MANY_SEGMENTS = 32  # classes met by one tile, beyond which one segmented sum beats a product for each
 # Where the largest sum is below this, kernel values have lost digits or vanished.
 FAINT = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("float32", "float64")}
-# The logarithm of a normal number, also after rounding.
-LOG_FLOOR = {name: float(np.log(8 * np.finfo(name).tiny)) for name in ("float32", "float64")}
 TOLERABLE = 0.03  # an error in a squared distance, beyond which the sums are taken again with care
 NEGLIGIBLE = 1e-6  # an error in a log kernel value that nobody will notice
 NATS_APART = 40.0  # a kernel value exp(-40) times the largest does not move a double-precision sum
@@ -207,22 +206,16 @@ def _tile(group: Group, queries, start: int, stop: int, buffer) -> NDArray:
     if not group.covariance.recognised:
         return np.array(group.covariance.kernel(queries, group.points[start:stop]))
     out = buffer[: len(queries) * (stop - start)].reshape(len(queries), stop - start)
-    logs = group.covariance.log_profile(sq_distances(queries, group.points[start:stop], out))
-    np.maximum(logs, LOG_FLOOR[logs.dtype.name], out=logs)  # see _remove_floor
-    return np.exp(logs, out=logs)
+    return group.covariance.floored_profile(sq_distances(queries, group.points[start:stop], out))
 
 
 def _remove_floor(group: Group, sums: NDArray, dtype) -> None:
-    """Take back what kernel values gained by being kept above the smallest normal number.
-
-    They are kept there because arithmetic on subnormal numbers is tens of times slower, and on real data at useful
-    length scales a good part of all kernel values would be such.
-    """
-    floor = float(np.exp(dtype.type(LOG_FLOOR[dtype.name])))
+    """Take back what kernel values gained by being kept above the smallest normal number."""
     totals = np.zeros((1, len(group.classes)))
     group.add_segment_sums(np.ones((1, len(group.rows))), 0, totals)
-    sums -= floor * totals
-    sums[sums < floor * totals] = 0
+    totals *= profile_floor(dtype.name)
+    sums -= totals
+    sums[sums < totals] = 0
 
 
 def _columns_of(group: Group, training: TrainingPoints, leave_out) -> NDArray | None:

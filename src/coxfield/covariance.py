@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,11 +44,32 @@ class Covariance:
         assert self.profile is not None
         return self.profile.log_of(d2)
 
+    def floored_profile(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by C / C(0), none of them below `profile_floor`; recognised kernels only.
+
+        Arithmetic on subnormal numbers is tens of times slower than on others, and on real data at useful length
+        scales a good part of all kernel values would be such.
+        """
+        logs = self.log_profile(d2)
+        np.maximum(logs, _log_floor(logs.dtype.name), out=logs)
+        return np.exp(logs, out=logs)
+
     def diagonal(self, X) -> NDArray:
         """C(x, x) for each row; one entry stands for all rows of a stationary covariance."""
         if not self.recognised:
             return np.asarray(self.kernel.diag(X))
         return np.array([self.variance])
+
+
+def _log_floor(dtype: str) -> float:
+    return float(np.log(8 * np.finfo(dtype).tiny))  # a normal number, also after rounding
+
+
+@cache
+def profile_floor(dtype: str) -> float:
+    """The smallest value of `Covariance.floored_profile`; what is no larger stands for zero."""
+    # As an array, so that it goes the way of the values, to the last bit.
+    return float(np.exp(np.full(64, _log_floor(dtype), dtype))[0])
 
 
 def recognise(kernel: kernels.Kernel, n_features: int) -> Covariance:

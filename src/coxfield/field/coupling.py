@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from coxfield.class_sums import TOLERABLE
+from coxfield.covariance import profile_floor
 from coxfield.field.edges import Edges
 from coxfield.points import Points, pair_sq_distances, place, sq_distances
 
@@ -48,7 +49,8 @@ class Placed:
         if not self.covariance.recognised:
             return np.array(self.covariance.kernel(self.points, columns.points))
         d2 = _careful_sq_distances(self.points, columns.points)
-        values = np.exp(self.covariance.log_profile(d2), out=d2)
+        values = self.covariance.floored_profile(d2)
+        values -= values.dtype.type(profile_floor(values.dtype.name))
         if self.covariance.variance != 1:
             values *= self.covariance.variance
         return values

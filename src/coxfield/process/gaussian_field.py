@@ -9,10 +9,12 @@ negative a field costs one fast Fourier transform, where a Cholesky factor costs
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import fft
+from scipy.special import erfc
 
 from coxfield.process.grid import Grid
 from coxfield.process.stationary import check_in_dimension, check_kernel, variance
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9  # of C(0): how far off a covariance may be because rounding made an eigenvalue negative
 LARGEST = 2**24  # cells of a torus: its transform and its noise take 0.7 GB
+STEEP = 4.5  # of the taper: it jumps by erfc(4.5) / 2 = 1e-10 at its ends
 GROWTH = 1.5  # of a side of the torus, where wrapping is still felt
 AT_ONCE = 2**20  # cells transformed in one go: enough for speed, little for memory
 
@@ -100,21 +103,39 @@ def gaussian_field(kernel: Kernel, window, *, resolution=None, size: int | None 
 def embed(kernel: Kernel, grid: Grid) -> Embedding:
     """Find a torus whose circulant covariance is non-negative definite, or say why there is none.
 
-    The least torus is tried first; then its sides grow where the covariance has not died out half-way round.
+    The least torus is tried first; then its sides grow where the covariance has not died out half-way round. Lags that
+    no two cells of the grid have may take any covariance: on each torus C is tried as it is, which suits kernels that
+    die out fast, and then led smoothly to zero, which suits those with long tails.
     """
     check_in_dimension(kernel, len(grid.shape))
     # With 2n - 1 cells no lag of the grid is half-way round, where +h and -h meet.
     torus = tuple(fft.next_fast_len(2 * n - 1) for n in grid.shape)
-    total = variance(kernel, len(torus))
     while np.prod(torus) <= LARGEST:
-        # The real part, should half-way round C(h) and C(h') differ where the torus makes them one.
-        eigenvalues = fft.fftn(_covariance_on(kernel, grid, torus)).real
-        # Setting them to 0 changes the covariance at no lag by more than their mean.
-        error = -float(np.minimum(eigenvalues, 0).sum()) / (eigenvalues.size * total)
-        if error <= TOLERANCE:
-            return Embedding(grid, np.maximum(eigenvalues, 0), error)
-        torus = _grown(kernel, grid, torus)
-    raise ValueError(_why_not(kernel, grid, total))
+        covariance = _covariance_on(kernel, grid, torus)
+        for attempt in (lambda c: c, partial(_tapered, grid=grid)):
+            # The real part, should C(h) and C(h') differ half-way round, where the torus makes h and h' one.
+            eigenvalues = fft.fftn(attempt(covariance)).real
+            # Setting negative ones to 0 changes the covariance at no lag by more than their mean.
+            error = float(np.maximum(-eigenvalues, 0).sum()) / (eigenvalues.size * covariance.flat[0])
+            if error <= TOLERANCE:
+                return Embedding(grid, np.maximum(eigenvalues, 0), error)
+        last, torus = torus, _grown(kernel, grid, torus)
+    raise ValueError(_why_not(kernel, grid, last))
+
+
+def _tapered(covariance: NDArray, grid: Grid) -> NDArray:
+    """The covariance on a torus, led to zero between the longest lag of the grid and half-way round.
+
+    By an error function along each axis: its Fourier transform dies out as fast as a Gaussian, so that it hardly
+    disturbs the eigenvalues.
+    """
+    for axis, (n, around) in enumerate(zip(grid.shape, covariance.shape, strict=True)):
+        lag = np.abs(around * fft.fftfreq(around))
+        first, last = n - 1, around / 2
+        taper = erfc(STEEP * (2 * lag - first - last) / (last - first)) / 2
+        taper[lag <= first] = 1
+        covariance = covariance * np.expand_dims(taper, [k for k in range(covariance.ndim) if k != axis])
+    return covariance
 
 
 def _covariance_on(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
@@ -143,18 +164,17 @@ def _grown(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> tuple[int, ...
     )
 
 
-def _why_not(kernel: Kernel, grid: Grid, total: float) -> str:
-    """Why no torus of a size that can be held makes a covariance, and what can be done."""
-    widest = int(LARGEST ** (1 / len(grid.shape)))
-    left = float(_half_way(kernel, grid, (widest,) * len(grid.shape)).max() / total)
+def _why_not(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> str:
+    """Why no torus up to the last one tried makes a covariance, and what can be done."""
+    left = _half_way(kernel, grid, torus).max() / variance(kernel, len(torus))
     what = f"{kernel!r} on {' x '.join(map(str, grid.shape))} cells has no valid circulant embedding"
-    if left > 1e-3:
+    if left > TOLERANCE**2:
         return (
-            f"{what}: it has not died out at the far side of the largest torus tried ({left:.2g} of C(0) is left); "
-            "choose a shorter length scale or a coarser resolution, and leave kernels out that never die out"
+            f"{what}: on the largest torus tried, of {' x '.join(map(str, torus))} cells, {left:.1g} of the variance is "
+            "left half-way round; choose a coarser resolution or a shorter length scale, and leave out kernels that "
+            "never die out"
         )
     return (
-        f"{what}: it dies out, but some of its Fourier coefficients are negative, so it is no covariance function in "
-        f"{len(grid.shape)} dimensions or needs a coarser resolution to show that it is; try a lower resolution, or "
-        "use RBF, Matern or RationalQuadratic"
+        f"{what}: it dies out, but some of its Fourier coefficients are negative, so that it is no covariance function "
+        f"for points of {len(torus)} coordinates; use RBF, Matern or RationalQuadratic"
     )

@@ -88,7 +88,7 @@ def _shape(window: Window, resolution) -> tuple[int, ...]:
         counts = np.maximum(np.rint(counts * window.lengths / longest), np.sign(counts))
     if counts.shape != (window.dimension,) or not (counts == np.rint(counts)).all() or (counts < 1).any():
         raise ValueError(
-            f"resolution must be a positive whole number, or {window.dimension} of them, one an axis; got {resolution!r}"
+            f"resolution must be one positive whole number, or {window.dimension}, one an axis; got {resolution!r}"
         )
     return tuple(int(n) for n in counts)
 

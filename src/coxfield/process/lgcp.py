@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from coxfield.process import densities
-from coxfield.process.gaussian_field import embed
+from coxfield.process.gaussian_field import AT_ONCE, embed
 from coxfield.process.grid import Grid, Intensity
 from coxfield.process.integral import integrate
 from coxfield.process.poisson import draw_from
@@ -96,9 +96,9 @@ class LogGaussianCoxProcess:
         embedding = embed(self.kernel, grid)
         self._warn_of_coarse(grid)
         level = mean_at(self.mean, grid.centres()).reshape(grid.shape)
-        with np.errstate(over="ignore"):  # an intensity that overflows is refused as such
-            values = np.exp(level + embedding.draw(n, rng))
-        return (Intensity(grid, one) for one in values)
+        batch = 2 * max(1, AT_ONCE // level.size)  # many fields are held only if the caller does
+        fields = (f for start in range(0, n, batch) for f in embedding.draw(min(batch, n - start), rng))
+        return (Intensity(grid, _exp(level + f)) for f in fields)
 
     def intensity(self, points) -> NDArray:
         """The mean intensity exp(mu(x) + C(0)/2) at each point: the first product density, shape (n,)."""
@@ -147,3 +147,9 @@ class LogGaussianCoxProcess:
                 CoarseGridWarning,
                 stacklevel=4,
             )
+
+
+def _exp(f: NDArray) -> NDArray:
+    """Exponential of a field; what overflows is infinite, and refused as an intensity."""
+    with np.errstate(over="ignore"):
+        return np.exp(f)

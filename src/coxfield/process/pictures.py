@@ -22,8 +22,8 @@ def plot_pattern(pattern: Pattern, ax=None):
     --------
     >>> from coxfield.process import poisson_process
     >>> ax = plot_pattern(poisson_process(1.0, [(0, 5), (0, 3)], random_state=0), plotting.figure().subplots())
-    >>> ax.get_xlim(), ax.get_ylabel()
-    ((0.0, 5.0), '$x_2$')
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('$x_1$', '$x_2$')
     """
     dimension = pattern.window.dimension
     if dimension > 3:
@@ -71,12 +71,12 @@ def draw_sample(pattern: Pattern):
     On the line the points stand below the curve; in space there are points only.
     """
     dimension = pattern.window.dimension
-    if pattern.intensity is None and dimension < 3:
-        raise ValueError("the pattern carries no intensity to draw: use pattern.plot() for the points alone")
     if dimension == 3:
         figure = plotting.figure(6, 5.4)
         plot_pattern(pattern, figure.add_subplot(projection="3d"))
         return figure
+    if pattern.intensity is None:
+        raise ValueError("the pattern carries no intensity to draw: use pattern.plot() for the points alone")
     figure = plotting.figure(7.2, 3.6) if dimension == 1 else plotting.figure(10, 4.4)
     layout = {"nrows": 2, "height_ratios": (5, 1), "sharex": True} if dimension == 1 else {"ncols": 2}
     panels = figure.subplots(**layout)
