@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 from coxfield import LGCPClassifier, SLGCPClassifier, __version__, model_file
-from coxfield.cli import app
+from coxfield.cli.app import app
 
 RNG = np.random.default_rng(3)
 
@@ -650,7 +650,7 @@ def shell(folder, monkeypatch):
     """A shell in the working folder that finds a `coxfield` command."""
     script = folder / "bin" / "coxfield"
     script.parent.mkdir()
-    script.write_text(f"#!{sys.executable}\nfrom coxfield.cli import main\n\nmain()\n")
+    script.write_text(f"#!{sys.executable}\nfrom coxfield.cli.app import main\n\nmain()\n")
     script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
@@ -695,7 +695,7 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
     code = (
-        "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.cli import app\n"
+        "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.cli.app import app\n"
         "for words in (['--help'], *([name, '--help'] for name in ('fit', 'predict', 'label')), ['--version']):\n"
         "    assert CliRunner().invoke(app, words).exit_code == 0\n"
         "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'skops', 'matplotlib'\n"

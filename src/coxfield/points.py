@@ -85,7 +85,7 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -
     step = max(1, chunk // X.shape[1])
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        difference = X[rows[part]].astype(np.float64) - Y[columns[part]].astype(np.float64)
+        difference = X[rows[part]].astype(np.float64, copy=False) - Y[columns[part]].astype(np.float64, copy=False)
         if sparse.issparse(difference):
             difference = difference.toarray()
         difference /= length_scale

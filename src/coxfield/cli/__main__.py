@@ -1,5 +1,5 @@
 """`python -m coxfield.cli`: the `coxfield` command where no script is installed."""
 
-from coxfield.cli import main
+from coxfield.cli.app import main
 
 main()

@@ -93,8 +93,7 @@ def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> 
 def _draw(A: NDArray, alpha: float, n_samples: int, rng) -> tuple[NDArray, NDArray]:
     """Permutations as images of 0, ..., n - 1, and the logs of what they weigh over their probability."""
     n, each = len(A), np.arange(n_samples)
-    proposal = A + np.diag((alpha - 1) * np.diagonal(A))
-    to_come = np.tile(proposal.sum(axis=0), (n_samples, 1))
+    to_come = np.tile(A.sum(axis=0), (n_samples, 1))
     unused = np.ones((n_samples, n), dtype=bool)
     images = np.zeros((n_samples, n), dtype=int)
     log_weights, opening = np.zeros(n_samples), np.ones(n_samples, dtype=bool)
@@ -104,7 +103,7 @@ def _draw(A: NDArray, alpha: float, n_samples: int, rng) -> tuple[NDArray, NDArr
         first, current = np.where(opening, lowest, first), np.where(opening, lowest, current)
         unused[each, current] = False
         log_weights += np.where(opening, np.log(alpha), 0)
-        to_come -= proposal[current]
+        to_come -= A[current]
         chosen, log_probability = _step(A, alpha, current, first, unused, to_come, rng)
         with np.errstate(divide="ignore"):
             log_weights += np.log(A[current, chosen]) - log_probability

@@ -116,7 +116,7 @@ def embed(kernel: Kernel, grid: Grid) -> Embedding:
             # The real part, should C(h) and C(h') differ half-way round, where the torus makes h and h' one.
             eigenvalues = fft.fftn(attempt(covariance)).real
             # Setting negative ones to 0 changes the covariance at no lag by more than their mean.
-            error = float(np.maximum(-eigenvalues, 0).sum()) / (eigenvalues.size * covariance.flat[0])
+            error = float(np.maximum(-eigenvalues, 0).sum() / (eigenvalues.size * covariance.flat[0]))
             if error <= TOLERANCE:
                 return Embedding(grid, np.maximum(eigenvalues, 0), error)
         last, torus = torus, _grown(kernel, grid, torus)
@@ -130,7 +130,7 @@ def _tapered(covariance: NDArray, grid: Grid) -> NDArray:
     disturbs the eigenvalues.
     """
     for axis, (n, around) in enumerate(zip(grid.shape, covariance.shape, strict=True)):
-        lag = np.abs(around * fft.fftfreq(around))
+        lag = np.minimum(np.arange(around), around - np.arange(around))
         first, last = n - 1, around / 2
         taper = erfc(STEEP * (2 * lag - first - last) / (last - first)) / 2
         taper[lag <= first] = 1
@@ -170,8 +170,8 @@ def _why_not(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> str:
     what = f"{kernel!r} on {' x '.join(map(str, grid.shape))} cells has no valid circulant embedding"
     if left > TOLERANCE**2:
         return (
-            f"{what}: on the largest torus tried, of {' x '.join(map(str, torus))} cells, {left:.1g} of the variance is "
-            "left half-way round; choose a coarser resolution or a shorter length scale, and leave out kernels that "
+            f"{what}: on the largest torus tried, of {' x '.join(map(str, torus))} cells, {left:.1g} of the variance "
+            "is left half-way round; choose a coarser resolution or a shorter length scale, and leave out kernels that "
             "never die out"
         )
     return (

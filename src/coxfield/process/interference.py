@@ -47,7 +47,7 @@ def interference(distribution: Callable[[np.ndarray], LabelDistribution], points
     >>> round(interference(partial(gp_classifier_prior, RBF(1.0)), points, others), 12)
     0.0
     >>> round(interference(partial(label_distribution, [LogGaussianCoxProcess(RBF(1.0))] * 2), points, others), 3)
-    0.041
+    0.021
     """
     points, others = check_points(points), check_points(others)
     together = distribution(np.concatenate([points, others])).marginal(range(len(points)))

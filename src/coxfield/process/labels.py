@@ -66,8 +66,8 @@ def label_distribution(processes, points) -> LabelDistribution:
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> cats = dogs = LogGaussianCoxProcess(RBF(1.0))
     >>> label_distribution([cats, dogs], [[0.0], [0.1]]).probabilities.round(2)  # neighbours are of one kind
-    array([[0.36, 0.14],
-           [0.14, 0.36]])
+    array([[0.37, 0.13],
+           [0.13, 0.37]])
     """
     processes, points = check_classes(processes), check_points(points)
     check_number(len(processes), len(points))

@@ -51,7 +51,7 @@ class LogGaussianCoxProcess:
     164.9
     >>> pattern = process.sample([(0, 10), (0, 10)], random_state=8)
     >>> len(pattern), round(pattern.intensity.integral, 1)
-    (0, 0.0)
+    (98, 89.5)
     """
 
     kernel: Kernel

@@ -1,0 +1,150 @@
+"""Circulant embedding: the covariance it implies is the kernel's, and it says so when it cannot be."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
+
+from coxfield.process import Grid, gaussian_field
+from coxfield.process.gaussian_field import TOLERANCE, embed
+
+
+class Slanted(kernels.StationaryKernelMixin, kernels.Kernel):
+    """A stationary kernel that is not even in each coordinate: exp(-h^T A h / 2) with A slanted."""
+
+    A = np.array([[3.0, 1.5], [1.5, 1.0]])
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        h = X[:, None] - (X if Y is None else Y)[None]
+        return np.exp(-np.einsum("abi,ij,abj->ab", h, self.A, h) / 2)
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+
+class Lump(Slanted):
+    """Dies out, but is no covariance function: 1 within a distance of 1, and 0 beyond."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        h = X[:, None] - (X if Y is None else Y)[None]
+        return (np.abs(h).max(axis=2) < 1).astype(float)
+
+
+class Drifting(Slanted):
+    """Calls itself stationary and is not."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        Y = X if Y is None else Y
+        return np.exp(-np.abs(X[:, :1] ** 2 - Y[:, :1].T ** 2))
+
+
+def implied(embedding):
+    """Covariances between all cells of a grid, as the eigenvalues on the torus imply them."""
+    torus = np.fft.ifftn(embedding.eigenvalues).real
+    cells = np.stack(np.unravel_index(np.arange(np.prod(embedding.grid.shape)), embedding.grid.shape))
+    return torus[tuple(cells[:, :, None] - cells[:, None, :])]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "window", "resolution"),
+    [
+        (RBF(1.0), (0, 10), 64),
+        (RBF(1.0), (0, 1), 64),  # as long as the window: much padding
+        (Matern(0.5, nu=0.5), (0, 1), 50),
+        (2.5 * RBF(0.3), [(0, 1), (0, 1)], 12),
+        (Matern(1.0, nu=0.5), [(0, 1), (0, 1)], 12),
+        (Matern(0.3, nu=2.5), [(0, 1), (0, 2)], 12),
+        (RationalQuadratic(1.0, alpha=1.0), [(0, 3), (0, 3)], 12),  # long tails: tapered
+        (RBF([0.2, 3.0]), [(0, 1), (-1, 1)], (9, 11)),
+        (ConstantKernel(0.5) + RBF(0.2), [(0, 1), (0, 1)], 10),
+        (RBF(0.5) * Matern(1.0, nu=1.5), [(0, 1), (0, 1)], 10),
+        (Slanted(), [(0, 4), (0, 3)], (10, 13)),
+        (RBF(0.4), [(0, 1), (0, 1), (0, 0.5)], (6, 5, 4)),
+        (RBF(1.0), [(0, 1), (0, 1)], (7, 1)),
+    ],
+)
+def test_implied_covariance_is_the_kernel(kernel, window, resolution):
+    grid = Grid.over(window, resolution)
+    embedding = embed(kernel, grid)
+    assert embedding.eigenvalues.min() >= 0
+    assert embedding.error <= TOLERANCE
+    variance = kernel.diag(grid.centres()[:1])[0]
+    rounding = 1e-13 * variance
+    error = np.abs(implied(embedding) - kernel(grid.centres()))
+    assert error.max() <= embedding.error * variance + rounding
+
+
+@pytest.mark.parametrize("n_fields", [1, 2, 5])
+def test_as_many_fields_as_were_asked_for(n_fields, monkeypatch):
+    monkeypatch.setattr("coxfield.process.gaussian_field.AT_ONCE", 100)  # one pair at a time
+    fields = embed(RBF(1.0), Grid.over((0, 4), 32)).draw(n_fields, np.random.default_rng(0))
+    assert fields.shape == (n_fields, 32)
+    assert np.unique(fields[:, 0]).size == n_fields
+
+
+@pytest.mark.parametrize("kernel", [1.5 * RBF(0.4), Matern(0.4, nu=0.5)])
+@pytest.mark.parametrize("window", [(0, 1), [(0, 1), (0, 0.5)]])
+def test_fields_have_mean_zero_the_covariance_and_gaussian_kurtosis(kernel, window):
+    n_fields, grid = 6000, Grid.over(window, 8)
+    fields = gaussian_field(kernel, window, resolution=8, size=n_fields, random_state=4).reshape(n_fields, -1)
+    C = kernel(grid.centres())
+    variance = C[0, 0]
+    assert np.abs(fields.mean(axis=0)).max() < 4 * np.sqrt(variance / n_fields)
+    # The variance of a product of Gaussians is C_ii C_jj + C_ij^2.
+    error = np.abs(fields.T @ fields / n_fields - C) / np.sqrt((variance**2 + C**2) / n_fields)
+    assert error.max() < 4
+    fourth = (fields**4).mean(axis=0)
+    assert (np.abs(fourth - 3 * variance**2) / np.sqrt(96 * variance**4 / n_fields)).max() < 4
+
+
+def test_pairs_of_one_transform_are_independent():
+    a, b = gaussian_field(RBF(0.4), (0, 1), resolution=8, size=2, random_state=np.random.default_rng(1))
+    assert not np.allclose(a, b)
+    embedding, rng = embed(RBF(0.4), Grid.over((0, 1), 8)), np.random.default_rng(1)
+    pairs = np.stack([embedding.draw(2, rng) for _ in range(4000)])
+    cross = np.einsum("sa,sb->ab", pairs[:, 0], pairs[:, 1]) / len(pairs)
+    assert np.abs(cross).max() < 4 / np.sqrt(len(pairs))
+
+
+def test_same_seed_same_field():
+    draw = [gaussian_field(RBF(1.0), [(0, 2), (0, 2)], resolution=16, random_state=3) for _ in range(2)]
+    np.testing.assert_array_equal(*draw)
+    other = gaussian_field(RBF(1.0), [(0, 2), (0, 2)], resolution=16, random_state=4)
+    assert (other != draw[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sentence"),
+    [
+        (kernels.DotProduct(), "DotProduct.* is not stationary.*use RBF"),
+        (RBF(1.0) + kernels.DotProduct(), "is not stationary"),
+        (RBF(1.0) + kernels.WhiteKernel(0.1), "jumps at distance zero.*leave WhiteKernel out"),
+        (Drifting(), "calls itself stationary, but its values change"),
+        (kernels.CompoundKernel([RBF(1.0), RBF(2.0)]), "does not give one finite covariance"),
+        (RBF([1.0, 2.0, 3.0]), "length_scale has 3 entries but the data have 2 features"),
+        (RBF(-1.0), "length_scale of the covariance must be positive"),
+        (RBF(np.nan), "length_scale of the covariance must be positive"),
+    ],
+)
+def test_kernels_that_make_no_stationary_field_are_refused(kernel, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        gaussian_field(kernel, [(0, 1), (0, 1)], resolution=4)
+
+
+def test_what_is_no_kernel_is_refused():
+    with pytest.raises(TypeError, match=r"such as RBF\(1.0\); got 'rbf'"):
+        gaussian_field("rbf", (0, 1))
+
+
+def test_no_embedding_because_the_kernel_has_not_died_out(monkeypatch):
+    monkeypatch.setattr("coxfield.process.gaussian_field.LARGEST", 2**12)
+    with pytest.raises(ValueError, match=r"of the variance is left half-way round; choose a coarser resolution"):
+        embed(RBF(100.0), Grid.over((0, 1), 64))
+    # The advice helps.
+    assert embed(RBF(100.0), Grid.over((0, 1), 2)).error <= TOLERANCE
+
+
+def test_no_embedding_because_it_is_no_covariance(monkeypatch):
+    monkeypatch.setattr("coxfield.process.gaussian_field.LARGEST", 2**12)
+    with pytest.raises(ValueError, match="some of its Fourier coefficients are negative"):
+        embed(Lump(), Grid.over([(0, 2), (0, 2)], 16))
