@@ -4,7 +4,7 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 
 ESTIMATORS = [
     LGCPClassifier(),
@@ -13,6 +13,8 @@ ESTIMATORS = [
     SLGCPClassifier(),
     SLGCPClassifier(missing_label=None),
     SLGCPClassifier(Matern(2.0), selection=None, missing_label=None),
+    PermanentalClassifier(),
+    PermanentalClassifier(Matern(2.0), selection=None),
 ]
 
 

@@ -9,8 +9,12 @@ import importlib
 __version__ = "0.1.0"
 
 # Loaded on first use, so that `import coxfield` costs next to nothing.
-_HOMES = {"LGCPClassifier": "coxfield.classifier", "SLGCPClassifier": "coxfield.semi_supervised"}
-__all__ = ["LGCPClassifier", "SLGCPClassifier", "__version__"]
+_HOMES = {
+    "LGCPClassifier": "coxfield.classifier",
+    "PermanentalClassifier": "coxfield.permanental",
+    "SLGCPClassifier": "coxfield.semi_supervised",
+}
+__all__ = ["LGCPClassifier", "PermanentalClassifier", "SLGCPClassifier", "__version__"]
 
 
 def __getattr__(name):

@@ -85,7 +85,8 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         The covariance in use.
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
-        What was tried: "length_scale", "cv_error", "trivial" and "chosen". Absent with `selection=None`.
+        What was tried: "length_scale", "cv_error", "trivial" and "chosen". A trivial length scale, at which one class
+        takes all unlabelled points, is not cross-validated and has NaN. Absent with `selection=None`.
     classifier_ : LGCPClassifier
         The classifier of new points.
 
@@ -210,7 +211,7 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
         spread = arrange(X, np.zeros(X.shape[0], dtype=int), [described[id(kernels[0])]])
         factors = candidate_factors(spread, kernels, self.length_scales, bounded=self.kernel is not None)
-        total = len(factors) * len(folds(codes, self.n_folds))
+        total = len(factors) * (1 + len(folds(codes, self.n_folds)))
         with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
             path = cv_path(
                 X,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from coxfield.process import Grid, Intensity, Pattern, poisson_process, superpose, thin
+from coxfield.process import Grid, Intensity, Pattern, Window, poisson_process, superpose, thin
 
 PLANE = [(0, 2), (0, 1)]
 
@@ -27,8 +27,6 @@ def counts_of(draw, part, n=2000, seed=0):
     ("window", "part"), [((0, 4), (1, 2)), (PLANE, [(0.5, 1), (0, 0.5)]), ([(0, 1)] * 3, [(0, 0.5)] * 3)]
 )
 def test_homogeneous_counts(window, part):
-    from coxfield.process import Window
-
     counts = counts_of(lambda rng: poisson_process(8.0, window, random_state=rng), part)
     assert is_poisson(counts, 8 * Window(part).volume)
 
@@ -100,9 +98,8 @@ def test_thinning_by_position():
 
 
 def test_a_thinned_poisson_process_is_poisson():
-    assert is_poisson(
-        counts_of(lambda rng: thin(poisson_process(20, (0, 1), random_state=rng), 0.3, random_state=rng), (0, 1)), 6.0
-    )
+    draw = lambda rng: thin(poisson_process(20, (0, 1), random_state=rng), 0.3, random_state=rng)  # noqa: E731
+    assert is_poisson(counts_of(draw, (0, 1)), 6.0)
 
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.5, np.nan, "all"])

@@ -89,7 +89,7 @@ def test_cells_hold_their_centres_and_their_corners():
 
 @pytest.mark.parametrize("values", [[1.0, -1.0], [1.0, np.nan], [np.inf, 1.0]])
 def test_intensities_are_finite_and_not_negative(values):
-    with pytest.raises(ValueError, match="finite and not negative anywhere, got (-1|nan|inf)"):
+    with pytest.raises(ValueError, match=r"finite and not negative anywhere, got (-1|nan|inf)"):
         Intensity(Grid.over((0, 1), 2), np.array(values))
 
 

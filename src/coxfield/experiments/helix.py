@@ -28,15 +28,18 @@ class Record:
     semi_supervised: NDArray
 
 
-def run(labels_per_strand: int = 15, random_state: int = 0) -> Record:
-    """Draw a double helix, label a few points of each strand, and find the rest in two ways."""
+def run(labels_per_strand: int = 15, random_state: int = 0, **parameters) -> Record:
+    """Draw a double helix, label a few points of each strand, and find the rest in two ways.
+
+    Further parameters go to `SLGCPClassifier`.
+    """
     rng = np.random.default_rng(random_state)
     X, truth = make_double_helix(random_state=rng)
     known = [rng.choice(np.flatnonzero(truth == strand), labels_per_strand, replace=False) for strand in (0, 1)]
     y = np.full(len(truth), -1)
     y[np.concatenate(known)] = truth[np.concatenate(known)]
     supervised = LGCPClassifier().fit(X[y >= 0], y[y >= 0]).predict(X)
-    return Record(X, truth, y, supervised, SLGCPClassifier().fit(X, y).transduction_)
+    return Record(X, truth, y, supervised, SLGCPClassifier(**parameters).fit(X, y).transduction_)
 
 
 def draw(path: Path, record: Record) -> None:

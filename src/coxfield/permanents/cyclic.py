@@ -1,8 +1,8 @@
 r"""The cyclic approximation: ratios of alpha-permanents from cycles of at most four points.
 
-A new point t joins a permutation of the old ones as a cycle of its own, or between some j and its image k. By the length
-of the cycle that it joins, with Per_alpha(A without S) / Per_alpha(A) replaced by a product of weights over S (see
-`calibration`),
+A new point t joins a permutation of the old ones as a cycle of its own, or between some j and its image k. By the
+length of the cycle that it joins, with Per_alpha(A without S) / Per_alpha(A) replaced by a product of weights over S
+(see `calibration`),
 
 .. math:: \frac{\operatorname{Per}_\alpha(A[x, t])}{\operatorname{Per}_\alpha(A[x])} \approx
           \alpha \Bigl( A_{tt} + \sum_j A_{tj} w_j A_{jt} + \sum_{j \ne k} A_{tj} w_j A_{jk} w_k A_{kt}
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CYCLES = (2, 3, 4)
+NEGLIGIBLE = 1e-60  # a correlation that no sum beside 1 will notice; products of smaller ones are subnormal, and slow
 
 
 def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDArray:
@@ -139,5 +140,6 @@ def expand(A: NDArray, alpha: float, cycles: int) -> CyclicExpansion:
     scale = np.sqrt(np.diagonal(A))
     B = A / np.outer(scale, scale)
     np.fill_diagonal(B, 0)
+    B[B < NEGLIGIBLE] = 0
     state = calibrate(B, alpha, cycles - 1)
     return CyclicExpansion(alpha, cycles, scale, B, np.exp(state.u), state.pairs)

@@ -73,7 +73,7 @@ def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> 
     >>> from coxfield.permanents import importance_permanent
     >>> estimate = importance_permanent(np.exp(-np.square(np.subtract.outer(range(6), range(6)))), random_state=0)
     >>> print(f"{estimate.value:.2f} +- {estimate.standard_error:.2f}")
-    1.94 +- 0.01
+    1.83 +- 0.01
     """
     A, alpha = check_covariances(A), check_alpha(alpha, positive=True)
     if not isinstance(n_samples, int | np.integer) or n_samples < 2:

@@ -5,7 +5,7 @@ paper, `label_distribution` what it says of labels, and `thinned_label_distribut
 """
 
 from coxfield.process.densities import log_product_density
-from coxfield.process.gaussian_field import gaussian_field
+from coxfield.process.gaussian_field import sample_gaussian_field
 from coxfield.process.grid import Grid, Intensity
 from coxfield.process.interference import gp_classifier_prior, interference
 from coxfield.process.labels import LabelDistribution, label_distribution, log_superposition_density
@@ -23,13 +23,13 @@ __all__ = [
     "LogGaussianCoxProcess",
     "Pattern",
     "Window",
-    "gaussian_field",
     "gp_classifier_prior",
     "interference",
     "label_distribution",
     "log_product_density",
     "log_superposition_density",
     "poisson_process",
+    "sample_gaussian_field",
     "superpose",
     "thin",
     "thinned_label_distribution",

@@ -66,7 +66,9 @@ class Embedding:
         return fields
 
 
-def gaussian_field(kernel: Kernel, window, *, resolution=None, size: int | None = None, random_state=None) -> NDArray:
+def sample_gaussian_field(
+    kernel: Kernel, window, *, resolution=None, size: int | None = None, random_state=None
+) -> NDArray:
     """Draw a stationary Gaussian field of mean zero at the centres of a regular grid of cells.
 
     Exact: the values have the covariance of the kernel, to 1e-9 of C(0) at every lag.
@@ -90,7 +92,7 @@ def gaussian_field(kernel: Kernel, window, *, resolution=None, size: int | None 
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import Matern
-    >>> fields = gaussian_field(2.0 * Matern(0.3, nu=1.5), (0, 1), resolution=100, size=4000, random_state=0)
+    >>> fields = sample_gaussian_field(2.0 * Matern(0.3, nu=1.5), (0, 1), resolution=100, size=4000, random_state=0)
     >>> fields.shape, round(float(fields.var()), 1)
     ((4000, 100), 2.0)
     """

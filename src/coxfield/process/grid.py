@@ -83,10 +83,10 @@ class Grid:
 
 def _shape(window: Window, resolution) -> tuple[int, ...]:
     counts = np.asarray(resolution)
-    if counts.ndim == 0:
-        longest = window.lengths.max()
-        counts = np.maximum(np.rint(counts * window.lengths / longest), np.sign(counts))
-    if counts.shape != (window.dimension,) or not (counts == np.rint(counts)).all() or (counts < 1).any():
+    whole = ((counts == np.rint(counts)) & (counts >= 1)).all()
+    if counts.ndim == 0:  # along the longest side; at least one cell along the others
+        counts = np.maximum(np.rint(counts * window.lengths / window.lengths.max()), 1)
+    if not whole or counts.shape != (window.dimension,):
         raise ValueError(
             f"resolution must be one positive whole number, or {window.dimension}, one an axis; got {resolution!r}"
         )

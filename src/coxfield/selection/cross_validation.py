@@ -25,9 +25,10 @@ class CvPath:
     factor: NDArray
     """What the kernels' length scales were multiplied by."""
     cv_error: NDArray
-    """Share of the hidden labels that were not recovered."""
+    """Share of the hidden labels that were not recovered; NaN where it was not worth asking."""
     trivial: NDArray
-    """Whether, with all labels known, every unlabelled point goes to one class."""
+    """Whether, with all labels known, every unlabelled point goes to one class. Such a length scale is no candidate,
+    and its folds are not solved, unless all are such."""
     n_labelled: int
 
     def best(self) -> int:
@@ -38,9 +39,8 @@ class CvPath:
         labellings that follow the gaps in the data, to every point on its own; the longest of the good ones is the
         smoothest, and one label more or less is no evidence against it.
         """
-        eligible = ~self.trivial if not self.trivial.all() else np.ones(len(self.trivial), dtype=bool)
-        least = self.cv_error[eligible].min()
-        return int(np.argmax(eligible & (self.cv_error <= least + 1.0001 / self.n_labelled)))
+        enough = np.nanmin(self.cv_error) + 1.0001 / self.n_labelled
+        return int(np.argmax(self.cv_error <= enough))  # NaN is not
 
     def columns(self, length_scale: float) -> dict[str, NDArray]:
         """The path as named columns."""
@@ -80,18 +80,25 @@ def cv_path(
     n_folds : int
         At most; never more than there are labelled rows.
     done : callable, optional
-        Told 1 after each fold.
+        Told of each labelling found; over the path, `1 + number of folds` times the number of factors.
     **solver
         Passed on to `map_labels`.
     """
     hidden = folds(codes, n_folds)
-    errors, trivial = [], []
-    for factor in factors:
-        scaled = [rescale_length(kernel, factor) for kernel in kernels]
-        labels = relabel(X, codes, scaled, mean, **solver)
-        trivial.append(len(np.unique(labels[codes < 0])) < 2)
-        errors.append(cv_error(X, codes, scaled, mean, hidden, labels, done, **solver))
-    return CvPath(np.asarray(factors, dtype=float), np.array(errors), np.array(trivial), int((codes >= 0).sum()))
+    scaled = [[rescale_length(kernel, factor) for kernel in kernels] for factor in factors]
+    labels = []
+    for one in scaled:
+        labels.append(relabel(X, codes, one, mean, **solver))
+        if done is not None:
+            done(1)
+    trivial = np.array([len(np.unique(found[codes < 0])) < 2 for found in labels])
+    errors = np.full(len(factors), np.nan)
+    for k in range(len(factors)):
+        if not trivial[k] or trivial.all():
+            errors[k] = cv_error(X, codes, scaled[k], mean, hidden, labels[k], done, **solver)
+        elif done is not None:
+            done(len(hidden))
+    return CvPath(np.asarray(factors, dtype=float), errors, trivial, int((codes >= 0).sum()))
 
 
 def cv_error(X, codes: NDArray, kernels, mean, hidden: list[NDArray], start=None, done=None, **solver) -> float:
