@@ -106,10 +106,13 @@ def test_data_frames_and_sparse_rows_give_the_same_labels():
 
 def test_selection_keeps_what_was_tried_and_the_temperature_changes_no_label():
     X, truth, y = rings()
-    clf = SLGCPClassifier().fit(X, y)
+    clf = SLGCPClassifier(mean=0.3).fit(X, y)
     path = clf.selection_path_
     assert path["chosen"].sum() == 1
     assert clf.kernel_.k2.length_scale == path["length_scale"][path["chosen"]]
+    tempered = LabelField.from_points(X, clf.kernel_, y, mean=0.3)
+    assert clf.energy_ == pytest.approx(tempered.energy(clf.transduction_[y < 0]))
+    assert clf.gap_ == pytest.approx(clf.energy_ - clf.lower_bound_, abs=1e-6)
     unit = SLGCPClassifier(clf.kernel_.k2, selection=None).fit(X, y)
     np.testing.assert_array_equal(clf.transduction_, unit.transduction_)
     assert np.mean(clf.transduction_ != truth) < 0.05

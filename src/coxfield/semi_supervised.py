@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coxfield import covariance
 from coxfield.class_sums import arrange, class_sums
 from coxfield.classifier import LGCPClassifier
-from coxfield.field import LabelField, map_labels
+from coxfield.field import LabelField, MapResult, map_labels
 from coxfield.progress import progress
 from coxfield.selection.cross_validation import cv_path, folds
 from coxfield.selection.length_scale_path import candidate_factors
@@ -233,18 +233,22 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         known = np.flatnonzero(codes >= 0)
         training = arrange(X, self._codes, [covariance.recognise(kernels[0], X.shape[1])] * len(kernels))
         sums = class_sums(training, X[known], leave_out=known, n_jobs=self.n_jobs)
-        log_v = best_log_variance(sums.logs, self.mean_, codes[known], np.ones(len(known)))
-        return [covariance.rescale_variance(kernels[0], float(np.exp(log_v)))] * len(kernels)
+        variance = float(np.exp(best_log_variance(sums.logs, self.mean_, codes[known], np.ones(len(known)))))
+        # Equal means are the only part of the energy that the variance does not multiply; no label changes.
+        self._report(self.result_.rescaled(variance, constant=-self.mean_[0] * (codes < 0).sum()))
+        return [covariance.rescale_variance(kernels[0], variance)] * len(kernels)
+
+    def _report(self, result: MapResult) -> None:
+        self.result_ = result
+        self.energy_, self.lower_bound_, self.gap_ = result.energy, result.lower_bound, result.gap
 
     def _set_result(self, field: LabelField, codes) -> None:
-        self.result_ = map_labels(field, tolerance=self.tolerance, n_jobs=self.n_jobs)
+        self._report(map_labels(field, tolerance=self.tolerance, n_jobs=self.n_jobs))
         self._codes = codes.copy()
         self._codes[field.nodes] = self.result_.labels
         self.transduction_ = self.classes_[self._codes]
         self.certified_ = np.ones(len(codes), dtype=bool)
         self.certified_[field.nodes] = self.result_.certified
-        self.energy_, self.lower_bound_ = self.result_.energy, self.result_.lower_bound
-        self.gap_ = self.result_.gap
 
     def _set_classifier(self, X, kernels) -> None:
         shared = not isinstance(self.kernel, Mapping)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +47,11 @@ class MapResult:
     """Minimum cuts solved."""
     rounds: int
     """Rounds of adding edges (two classes), or moves that lowered the energy (more)."""
+
+    def rescaled(self, factor: float, constant: float = 0.0) -> MapResult:
+        """The same labels when all of the energy but a constant is multiplied: another temperature."""
+        energy, bound = (constant + factor * (value - constant) for value in (self.energy, self.lower_bound))
+        return replace(self, energy=energy, lower_bound=bound, gap=factor * self.gap, cost=factor * self.cost)
 
     @property
     def relative_gap(self) -> float:
