@@ -40,7 +40,8 @@ def test_path_equals_leave_one_out_sums_one_length_scale_at_a_time(kernels, weig
     X, y = rng.normal(size=(60, 4)).astype(dtype), rng.permutation(np.arange(60) % 3)
     weights = rng.choice([0.5, 1.0, 2.5], size=60).astype(dtype) if weighted else None
     # Chains of squares, broken by steps of another ratio.
-    factors = np.concatenate([[7.0], 4 * 2 ** (-np.arange(12) / 2), 0.07 * 2 ** (-np.arange(10) / 2), [0.001]])
+    falling = np.concatenate([[7.0], 4 * 2 ** (-np.arange(12) / 2), 0.07 * 2 ** (-np.arange(10) / 2), [0.001]])
+    factors = np.concatenate([falling, path.finer_factors(1.0, kernels, bounded=False)])
     found = list(path.loo_log_sums(training(X, y, kernels, weights), factors))
     for k, expected in enumerate(one_by_one(X, y, kernels, factors, weights)):
         # Far below the largest sum of a row the path keeps a floor; nothing there can matter.
@@ -96,6 +97,12 @@ def test_what_cannot_be_tried_is_refused():
     negative = training(X, y, [RBF(1.0) * DotProduct(0.0)] * 2)
     with pytest.raises(ValueError, match="covariance without negative values"):
         list(path.loo_log_sums(negative, [1.0]))
+
+
+def test_finer_factors_lie_between_the_neighbours_in_pairs_of_ratio_sqrt_2():
+    finer = path.finer_factors(3.0, [RBF(1.0)], bounded=False)
+    np.testing.assert_allclose(np.sort(finer) / 3, 2 ** (np.array([-3, -2, -1, 1, 2, 3]) / 8))
+    np.testing.assert_allclose(finer[::2] / finer[1::2], np.sqrt(2))
 
 
 def test_bounds_of_the_kernel_cut_the_grid():
