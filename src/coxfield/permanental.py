@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from coxfield import covariance
 from coxfield.class_sums import ClassSums, arrange
@@ -31,6 +32,7 @@ METHODS = ("auto", "exact", "cyclic", "importance")
 DENSITIES = ("product", "janossy")
 SELECTIONS = ("loo_error", "loo_log_loss", None)
 SMALL = 15  # points of a class that "auto" still takes exactly: a tenth of a second
+FEW = 1000  # points in all, up to which matrices are small: threads gain little, and on a busy machine cost a lot
 
 
 class PermanentalClassifier(ClassifierMixin, BaseEstimator):
@@ -158,11 +160,12 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
         if self.density == "janossy":
             self.window_ = check_window(self.window, X)
         kernels = class_kernels(self._default_kernel() if self.kernel is None else self.kernel, self.classes_)
-        if self.selection is not None:
-            kernels = self._select(kernels)
+        with threadpool_limits(1 if len(X) <= FEW else None):
+            if self.selection is not None:
+                kernels = self._select(kernels)
+            self._fit_classes(kernels)
         shared = not isinstance(self.kernel, Mapping)
         self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
-        self._fit_classes(kernels)
         return self
 
     def _check_options(self) -> None:

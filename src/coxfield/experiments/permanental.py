@@ -96,16 +96,18 @@ def classifiers() -> dict:
 
 def classification(partitions: int = 10, random_state: int = 0) -> list[Errors]:
     """Test errors on Synth, Pima and Banana, the last over random partitions of 400 and 4900 points."""
-    synth, pima = load_synth(), load_pima()
     return [
-        _errors("Synth", [(synth.X_train, synth.y_train, synth.X_test, synth.y_test)]),
-        _errors("Pima", [(pima.X_train, pima.y_train, pima.X_test, pima.y_test)]),
-        _errors("Banana", list(_banana(partitions, random_state))),
+        _errors("Synth", [_standard(load_synth())]),
+        _errors("Pima", [_standard(load_pima())]),
+        _errors("Banana", list(_random_partitions(load_banana(), partitions, random_state))),
     ]
 
 
-def _banana(partitions: int, random_state: int) -> Iterator[tuple[NDArray, NDArray, NDArray, NDArray]]:
-    data = load_banana()
+def _standard(data) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    return data.X_train, data.y_train, data.X_test, data.y_test
+
+
+def _random_partitions(data, partitions: int, random_state: int) -> Iterator[tuple[NDArray, NDArray, NDArray, NDArray]]:
     splits = ShuffleSplit(partitions, train_size=400, test_size=4900, random_state=random_state)
     for train, test in splits.split(data.X):
         yield data.X[train], data.y[train], data.X[test], data.y[test]

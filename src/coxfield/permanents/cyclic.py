@@ -34,8 +34,8 @@ NEGLIGIBLE = 1e-60  # a correlation that no sum beside 1 will notice; products o
 def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDArray:
     """log Per_alpha(A[x, t]) / Per_alpha(A[x]) for some new points t, from cycles of up to four points.
 
-    O(n^3) operations to set up and O(n^2) for each new point; two cycles need no set-up and O(n). Exact for a matrix
-    of ones, and in the limit of points that are far apart; closer for more cycles (`docs/permanental.md`).
+    O(n^3) operations to set up and O(n^2) for each new point. Exact for a matrix of ones, and in the limit of points
+    that are far apart; closer for more cycles (`docs/permanental.md`).
 
     Parameters
     ----------

@@ -63,10 +63,14 @@ def quadrature(box: NDArray, share: float = 1.0) -> Quadrature:
 def local_kernel(whole: ProductKernel, box: NDArray, X: NDArray) -> LocalKernel | None:
     """C-tilde over the box, or None when the nodes are too few for a covariance so short.
 
-    They are too few when three quarters as many a side give another C-tilde at some of the points X.
+    They are too few when three quarters as many a side give another C-tilde, at some of the points X or at some of the
+    coarser nodes: a covariance that reaches from no node to a point shows up at the nodes.
     """
-    local = localise(whole, quadrature(box))
-    some = X[:: -(-len(X) // LOOKED_AT)]
-    coarse = localise(whole, quadrature(box, COARSER))
+    local, coarse = localise(whole, quadrature(box)), localise(whole, quadrature(box, COARSER))
+    some = np.concatenate([_some(X), _some(coarse.quadrature.nodes)])
     difference = np.abs(local.matrix(some) - coarse.matrix(some)).max()
     return local if difference <= TOLERANCE * whole.diagonal(some).max() else None
+
+
+def _some(points: NDArray) -> NDArray:
+    return points[:: -(-len(points) // LOOKED_AT)]

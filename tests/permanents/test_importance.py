@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from coxfield.permanents import alpha_permanent, importance_permanent, insertion_matrix
+
+
+def covariances(n, length_scale=0.5, seed=0):
+    return 2 * RBF(length_scale)(np.random.default_rng(seed).uniform(0, 2, size=(n, 2)))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("n", [1, 5, 11])
+def test_the_exact_value_is_within_four_standard_errors(n, alpha):
+    A = covariances(n)
+    estimate = importance_permanent(A, alpha, n_samples=4000, random_state=0)
+    exact = alpha_permanent(A, alpha)
+    assert abs(estimate.value - exact) <= 4 * estimate.standard_error + 1e-12 * exact
+    assert 0 < estimate.effective_samples <= 4000 * (1 + 1e-12)
+
+
+def test_the_standard_error_is_the_spread_of_independent_estimates():
+    A = covariances(8)
+    estimates = [importance_permanent(A, n_samples=200, random_state=seed) for seed in range(200)]
+    spread = np.std([estimate.value for estimate in estimates], ddof=1)
+    claimed = np.sqrt(np.mean([estimate.standard_error**2 for estimate in estimates]))
+    assert spread == pytest.approx(claimed, rel=4 / np.sqrt(2 * 200))  # four standard errors of a standard deviation
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
+def test_of_ones_every_permutation_weighs_the_same(alpha):
+    estimate = importance_permanent(np.ones((9, 9)), alpha, n_samples=50, random_state=0)
+    assert estimate.value == pytest.approx(np.prod(alpha + np.arange(9)), rel=1e-12)
+    assert estimate.relative_error < 1e-12
+
+
+def test_the_insertion_matrix_is_the_gradient():
+    A = covariances(6)
+    exact = insertion_matrix(A, 0.7)
+    errors = []
+    for n_samples in (300, 30_000):
+        Q = importance_permanent(A, 0.7, n_samples=n_samples, random_state=1).insertion
+        np.testing.assert_array_equal(Q, Q.T)
+        np.testing.assert_allclose((Q * A).sum(), 6, rtol=1e-12)  # every point has one image
+        errors.append(np.abs((Q - exact) * A).max())
+    assert errors[1] < errors[0]
+    assert errors[1] < 0.02  # four standard errors of a share of 30,000, at an efficiency of a third
+
+
+def test_walks_that_cannot_come_back_weigh_nothing():
+    A = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])  # from 0 to 1 to 2, and then nowhere
+    estimate = importance_permanent(A, 0.5, n_samples=2000, random_state=0)
+    exact = 0.5**3 + 2 * 0.5**2
+    assert alpha_permanent(A, 0.5) == exact
+    assert 0 < estimate.standard_error < 0.1 * exact
+    assert abs(estimate.value - exact) <= 4 * estimate.standard_error
+
+
+def test_large_scales_do_not_overflow():
+    estimate = importance_permanent(1e200 * covariances(20), n_samples=50, random_state=0)
+    plain = importance_permanent(covariances(20), n_samples=50, random_state=0)
+    assert estimate.log_value == pytest.approx(plain.log_value + 20 * np.log(1e200))
+
+
+@pytest.mark.parametrize("n_samples", [1, 2.5, "many"])
+def test_bad_numbers_of_samples_get_a_sentence(n_samples):
+    with pytest.raises(ValueError, match=f"n_samples must be a whole number of at least 2, got {n_samples!r}"):
+        importance_permanent(np.eye(2), n_samples=n_samples)

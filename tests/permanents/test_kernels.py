@@ -1,0 +1,100 @@
+"""C-hat and C-tilde against the processes and expansions that define them."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+
+from coxfield.covariance import recognise
+from coxfield.permanents import alpha_permanent
+from coxfield.permanents.kernels import ProductKernel, localise
+from coxfield.permanents.window import check_window, local_kernel, quadrature
+
+BOX = np.array([[-1.0, 2.0]])
+
+
+def doubled(kernel, d=1):
+    return ProductKernel(recognise(kernel, d))
+
+
+def test_the_product_density_is_a_moment_of_squared_gaussian_processes():
+    """With intensity f_1^2 + ... + f_k^2, E of the product of intensities is Per of alpha = k/2 and C-hat = 2 C."""
+    X, rng = np.array([[0.0], [0.4], [1.5]]), np.random.default_rng(0)
+    for k in (1, 2, 3):
+        f = rng.multivariate_normal(np.zeros(3), RBF(1.0)(X), size=(200_000, k))
+        products = np.square(f).sum(axis=1).prod(axis=1)
+        expected = alpha_permanent(doubled(RBF(1.0)).matrix(X), k / 2)
+        assert abs(products.mean() - expected) <= 4 * products.std() / np.sqrt(len(products))
+
+
+@pytest.mark.parametrize("kernel", [3.0 * RBF(0.5), 0.2 * RBF(2.0), RBF(0.4) + 0.5 * RBF(1.0)])
+def test_c_tilde_is_the_sum_over_eigenfunctions(kernel):
+    """The paper's definition, with eigenfunctions from a rule of other nodes (Nystrom's method)."""
+    X = np.array([[-0.9], [0.0], [0.3], [1.7]])
+    rule = quadrature(BOX, share=0.6)
+    whole = doubled(kernel)
+    values, vectors = np.linalg.eigh(whole.matrix(rule.nodes) * np.outer(rule.roots, rule.roots))
+    kept = values > 1e-10 * values.max()
+    values, vectors = values[kept], vectors[:, kept]
+    functions = whole.values(X, rule.nodes) @ (rule.roots[:, None] * vectors) / values
+    local = localise(whole, quadrature(BOX))
+    np.testing.assert_allclose(local.matrix(X), (functions * (values / (1 + values))) @ functions.T, atol=1e-4)
+    np.testing.assert_allclose(local.log_void, np.log1p(values).sum(), rtol=1e-6)
+    np.testing.assert_allclose(local.diagonal(X), np.diagonal(local.matrix(X)))
+    rows = local.rows(X[:2], X)
+    np.testing.assert_allclose(rows.values * np.exp(rows.log_scale)[:, None], local.matrix(X)[:2], atol=1e-12)
+
+
+def test_janossy_densities_sum_to_one():
+    """Sum over n of the integrals of exp(-alpha D) Per_alpha(C-tilde) / n! is exp(-alpha D) det(1 - C-tilde)^-alpha."""
+    local = localise(doubled(2.0 * Matern(0.7, nu=2.5)), quadrature(BOX))
+    rule = local.quadrature
+    removed = np.eye(len(rule.nodes)) - local.matrix(rule.nodes) * np.outer(rule.roots, rule.roots)
+    assert -np.linalg.slogdet(removed)[1] == pytest.approx(local.log_void, rel=1e-9)
+
+
+def test_the_probability_of_an_empty_window_by_simulation():
+    local = localise(doubled(RBF(0.8)), quadrature(BOX))
+    rule, rng = quadrature(BOX, share=0.1), np.random.default_rng(0)
+    f = rng.multivariate_normal(np.zeros(len(rule.nodes)), RBF(0.8)(rule.nodes), size=20_000, method="eigh")
+    empty = np.exp(-np.square(f) @ np.square(rule.roots))  # intensity f^2 is alpha = 1/2
+    assert abs(empty.mean() - np.exp(-local.log_void / 2)) <= 4 * empty.std() / np.sqrt(len(empty))
+
+
+def test_far_from_the_window_c_tilde_is_c_hat():
+    local, X = localise(doubled(RBF(0.3)), quadrature(BOX)), np.array([[9.0], [9.2]])
+    np.testing.assert_allclose(local.matrix(X), doubled(RBF(0.3)).matrix(X), rtol=1e-12)
+
+
+def test_a_sparse_process_is_hardly_thinned():
+    whole, X = doubled(1e-9 * RBF([0.5, 0.7]), 2), np.random.default_rng(0).uniform(-1, 1, size=(5, 2))
+    np.testing.assert_allclose(
+        localise(whole, quadrature(np.array([[-1, 1], [-1, 1]]))).matrix(X), whole.matrix(X), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_nodes_integrate_polynomials(d):
+    box = np.stack([np.arange(d) - 0.5, np.arange(d) + 1.0], axis=1)
+    rule = quadrature(box)
+    integral = np.square(rule.roots) @ np.prod(rule.nodes**3, axis=1)
+    assert integral == pytest.approx(np.prod((box[:, 1] ** 4 - box[:, 0] ** 4) / 4), rel=1e-10)
+
+
+def test_covariances_too_short_for_the_nodes_are_noticed():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(30, 2))
+    box = check_window([[-1, 1], [-1, 1]], X)
+    assert local_kernel(doubled(50.0 * RBF(0.3), 2), box, X) is not None
+    for length_scale in (0.05, 0.01, 1e-6):
+        assert local_kernel(doubled(50.0 * RBF(length_scale), 2), box, X) is None
+
+
+def test_the_window_of_the_data_is_a_gap_wider():
+    X = np.array([[0.0, 5.0], [2.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_allclose(check_window(None, X), [[-1, 3], [-1, 7]])
+
+
+def test_kernels_that_tell_a_point_from_its_copies_keep_their_diagonal():
+    kernel = doubled(RBF(1.0) + WhiteKernel(0.5))
+    X = np.zeros((2, 1))
+    np.testing.assert_allclose(kernel.matrix(X), [[3, 2], [2, 3]])
+    np.testing.assert_allclose(kernel.rows(X, X, leave_out=True).values, [[0, 1], [1, 0]])
