@@ -668,7 +668,7 @@ def examples(*command):
     return lines[start : lines.index("", start)]
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("predict",), ("label",)])
+@pytest.mark.parametrize("command", [(), ("fit",), ("predict",), ("label",), ("simulate",)])
 def test_examples_of_the_help_work_word_for_word(folder, shell, command):
     for name, n in (("train", 40), ("new", 10)):
         numbers = pl.int_range(n).alias("plant"), pl.lit(1936).alias("year")
@@ -681,7 +681,9 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
     fit("--id", "plant", "--drop", "year")
     assert len(examples(*command)) >= 2
     for example in examples(*command):
-        for old in (path for name in ("predictions", "labelled", "picture") for path in folder.glob(f"{name}.*")):
+        for old in (
+            path for name in ("predictions", "labelled", "picture", "pattern") for path in folder.glob(f"{name}.*")
+        ):
             old.unlink()
         done = shell(example)
         assert done.returncode == 0, (example, done.stderr)
@@ -689,14 +691,15 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
         for option in {"-o", "--plot"}.intersection(words):
             assert (folder / words[words.index(option) + 1]).stat().st_size > 0
         if "-o" not in words:
-            first = "plant,year,length,width,species,given,certified" if "label" in words else "plant,species\n"
-            assert done.stdout.startswith(first)
+            first = {"label": "plant,year,length,width,species,given,certified", "simulate": "x1,x2,x3\n"}
+            assert done.stdout.startswith(first.get(words[words.index("coxfield") + 1], "plant,species\n"))
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
     code = (
         "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.cli.app import app\n"
-        "for words in (['--help'], *([name, '--help'] for name in ('fit', 'predict', 'label')), ['--version']):\n"
+        "commands = 'fit', 'predict', 'label', 'simulate'\n"
+        "for words in (['--help'], *([name, '--help'] for name in commands), ['--version']):\n"
         "    assert CliRunner().invoke(app, words).exit_code == 0\n"
         "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'skops', 'matplotlib'\n"
         "print([name for name in heavy if name in sys.modules])\n"

@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.cli import fit, label, predict
+from coxfield.cli import fit, label, predict, simulate
 
 
 class CommandGroup(TyperGroup):
@@ -52,12 +52,14 @@ def coxfield(
       coxfield fit train.csv --target species -o model.skops
       coxfield predict model.skops new.csv -o predictions.csv
       coxfield label data.csv --target species -o labelled.csv
+      coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
     """  # noqa: D301  # the backspace must reach typer, which keeps the lines after it apart
 
 
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(label.label)
+app.command(cls=simulate.WindowCommand)(simulate.simulate)
 
 
 def main() -> None:

@@ -1,13 +1,12 @@
 """`coxfield label`: a table in which a few rows are labelled becomes one in which all are."""
 
 import warnings
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coxfield.cli import messages, options
+from coxfield.cli import messages, options, outputs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +56,7 @@ def label(
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
     from coxfield.semi_supervised import TrivialLabellingWarning
 
-    _check_outputs(table, output, plot)
+    outputs.check(output, plot, inputs=[table])
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
     known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
     _check_names(rows, known)
@@ -68,24 +67,9 @@ def label(
     picture = None if plot is None else _picture(model, X, given, names, target, plot)
     for sentence in dict.fromkeys(_sentence(warning, model, given) for warning in caught):
         typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
-    _write(result, output, picture, plot)
+    outputs.write(result, output, picture, plot)
     if not quiet:
         messages.print_summary(_summary(model, names, given, output, plot), err=True)
-
-
-def _check_outputs(table: Path, output: Path | None, plot: Path | None) -> None:
-    """Refuse files that cannot be written, and a picture that cannot be drawn, before the work is done."""
-    from coxfield import tables
-
-    if output is not None:
-        tables.check_output(output, inputs=[table])
-    if plot is not None:
-        from coxfield import plotting
-
-        try:
-            plotting.check_picture(plot)
-        except ImportError as error:
-            raise ValueError(f"--plot: {error}") from None
 
 
 def _check_names(rows: "Table", known: "NDArray") -> None:
@@ -158,20 +142,6 @@ def _picture(
         title=target,
     )
     return plotting.encode(figure, plot)
-
-
-def _write(result: "pl.DataFrame", output: Path | None, picture: bytes | None, plot: Path | None) -> None:
-    """Write the table and the picture; if one of the files fails, so does the other."""
-    from coxfield import tables
-    from coxfield.whole_files import whole_file
-
-    with nullcontext() if plot is None else whole_file(plot) as stream:
-        if stream is not None and picture is not None:
-            stream.write(picture)
-        if output is not None:
-            tables.write(result, output)
-    if output is None:
-        typer.echo(result.write_csv().encode(), nl=False)
 
 
 def _summary(

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 TOLERANCE = 1e-9  # of C(0): how far off a covariance may be because rounding made an eigenvalue negative
-LARGEST = 2**24  # cells of a torus: its transform and its noise take 0.7 GB
+LARGEST = 2**24  # cells of a torus: its transform and its noise take 1.2 GB
 STEEP = 4.5  # of the taper: it jumps by erfc(4.5) / 2 = 1e-10 at its ends
-GROWTH = 1.5  # of a side of the torus, where wrapping is still felt
 AT_ONCE = 2**20  # cells transformed in one go: enough for speed, little for memory
 
 
@@ -80,7 +79,7 @@ def sample_gaussian_field(
     window : Window or pairs
         One (low, high) pair an axis, of one, two or three axes.
     resolution : int or sequence of int, optional
-        Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 64 in space.
+        Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 48 in space.
     size : int, optional
         How many independent fields; they share the cost of the embedding.
     random_state : int, numpy Generator or None
@@ -92,7 +91,7 @@ def sample_gaussian_field(
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import Matern
-    >>> fields = sample_gaussian_field(2.0 * Matern(0.3, nu=1.5), (0, 1), resolution=100, size=4000, random_state=0)
+    >>> fields = sample_gaussian_field(2.0 * Matern(0.3, nu=1.5), (0, 4), resolution=100, size=4000, random_state=0)
     >>> fields.shape, round(float(fields.var()), 1)
     ((4000, 100), 2.0)
     """
@@ -112,7 +111,8 @@ def embed(kernel: Kernel, grid: Grid) -> Embedding:
     check_in_dimension(kernel, len(grid.shape))
     # With 2n - 1 cells no lag of the grid is half-way round, where +h and -h meet.
     torus = tuple(fft.next_fast_len(2 * n - 1) for n in grid.shape)
-    while np.prod(torus) <= LARGEST:
+    last: tuple[int, ...] = ()
+    while torus != last and np.prod(torus) <= LARGEST:
         covariance = _covariance_on(kernel, grid, torus)
         for attempt in (lambda c: c, partial(_tapered, grid=grid)):
             # The real part, should C(h) and C(h') differ half-way round, where the torus makes h and h' one.
@@ -122,7 +122,7 @@ def embed(kernel: Kernel, grid: Grid) -> Embedding:
             if error <= TOLERANCE:
                 return Embedding(grid, np.maximum(eigenvalues, 0), error)
         last, torus = torus, _grown(kernel, grid, torus)
-    raise ValueError(_why_not(kernel, grid, last))
+    raise ValueError(_why_not(kernel, grid, last or torus))
 
 
 def _tapered(covariance: NDArray, grid: Grid) -> NDArray:
@@ -160,10 +160,13 @@ def _half_way(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
 
 
 def _grown(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> tuple[int, ...]:
+    """A torus of twice as many cells, or as many as there is room for, longer where wrapping is felt most."""
     left = _half_way(kernel, grid, torus)
-    return tuple(
-        fft.next_fast_len(int(GROWTH * n) + 1) if c >= left.max() / 2 else n for n, c in zip(torus, left, strict=True)
-    )
+    felt = left >= left.max() / 2
+    room = 0.9 * LARGEST / np.prod(torus)  # because a fast length may be up to a tenth longer
+    factor = min(2.0, room) ** (1 / felt.sum())
+    longer = [fft.next_fast_len(int(factor * n) + 1) for n in torus]
+    return tuple(np.where(felt & (factor > 1), longer, torus).tolist())
 
 
 def _why_not(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> str:

@@ -12,8 +12,8 @@ from coxfield.process.window import Window, check_points
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Cells along the longest side: 256 x 256 and 64 x 64 x 64 take well below a second.
-DEFAULT_RESOLUTION = {1: 1024, 2: 256, 3: 64}
+# Cells along the longest side: even with some padding a field takes about a second.
+DEFAULT_RESOLUTION = {1: 1024, 2: 256, 3: 48}
 
 
 @dataclass(frozen=True)

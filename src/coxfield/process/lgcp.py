@@ -76,7 +76,7 @@ class LogGaussianCoxProcess:
         window : Window or pairs
             One (low, high) pair an axis, of one, two or three axes.
         resolution : int or sequence of int, optional
-            Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 64 in
+            Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 48 in
             space.
         size : int, optional
             How many independent patterns; they share the cost of the embedding.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import logsumexp
 
 from coxfield.process.densities import subset_log_densities, subsets
 from coxfield.process.grid import Grid
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from coxfield.process.lgcp import LogGaussianCoxProcess
 
 GROUPS = 50  # of samples, left out in turn for the standard errors
-CELLS = {1: 256, 2: 64, 3: 24}  # along the longest side: the window is only integrated over
+CELLS = {1: 256, 2: 32, 3: 16}  # along the longest side: the window is only integrated over
 
 
 def thinned_label_distribution(
@@ -33,8 +34,8 @@ def thinned_label_distribution(
         E[exp(-gamma int_A rho) prod_{x_j in S} rho(x_j)] = m(S) E[exp(-gamma int_A rho(u) exp(sum_{x_j in S}
         C(u - x_j)) du)],
 
-    and that is what is averaged: a number between 0 and 1, where the product of intensities has heavy tails. As gamma
-    tends to 0 it tends to 1, and what is left is eq. conditionalModel.
+    and that is what is averaged. The smaller gamma is, the more it gains over averaging products of intensities, which
+    have heavy tails: as gamma tends to 0 the mean tends to 1, without noise, and what is left is eq. conditionalModel.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ def thinned_label_distribution(
     >>> cats = dogs = LogGaussianCoxProcess(RBF(1.0))
     >>> seen = thinned_label_distribution([cats, dogs], [[1.0], [1.1]], (0, 4), gamma=1.0, random_state=0)
     >>> seen.probabilities.round(2)
-    array([[0.32, 0.18],
-           [0.18, 0.32]])
+    array([[0.31, 0.19],
+           [0.19, 0.31]])
     """
     processes, gamma, window = check_classes(processes), check_gamma(gamma), Window.of(window)
     points = _inside(check_points(points, window.dimension), window)
@@ -77,7 +78,7 @@ def thinned_label_distribution(
     logs = [subset_log_densities(points, process.kernel, process.mean) for process in processes]
     # Classes of one process share their samples: what does not tell them apart then differs by no noise.
     distinct = [process for k, process in enumerate(processes) if process not in processes[:k]]
-    survival = [_survival(process, points, grid, gamma, n_samples, rng) for process in distinct]
+    survival = [_log_survival(process, points, grid, gamma, n_samples, rng) for process in distinct]
     return _jackknife(logs, [survival[distinct.index(process)] for process in processes])
 
 
@@ -88,15 +89,18 @@ def _inside(points: NDArray, window: Window) -> NDArray:
     return points
 
 
-def _survival(
+def _log_survival(
     process: LogGaussianCoxProcess, points: NDArray, grid: Grid, gamma: float, n_samples: int, rng: np.random.Generator
 ) -> NDArray:
-    """exp(-gamma int_A rho exp(sum_{x_j in S} C(u - x_j)) du) for sampled rho and all subsets S: (n_samples, 2^N)."""
+    """-gamma int_A rho(u) exp(sum_{x_j in S} C(u - x_j)) du for sampled rho and all subsets S: (n_samples, 2^N).
+
+    Logarithms of the chance to see nothing more, because in a crowded window the chance itself underflows.
+    """
     # Logarithm of what points do to the intensity elsewhere, subset by subset.
     raised = process.kernel(grid.centres(), points) @ subsets(len(points)).T
     factors = np.exp(raised) * grid.cell_volume
     rho = process.draw_intensities(grid, n_samples, rng)
-    return np.exp(-gamma * np.stack([one.values.ravel() @ factors for one in rho]))
+    return -gamma * np.stack([one.values.ravel() @ factors for one in rho])
 
 
 def _jackknife(logs: list[NDArray], survival: list[NDArray]) -> LabelDistribution:
@@ -112,5 +116,6 @@ def _jackknife(logs: list[NDArray], survival: list[NDArray]) -> LabelDistributio
 
 def _estimate(logs: list[NDArray], survival: list[NDArray], samples) -> NDArray:
     """Pr_gamma of all labellings, from some of the samples."""
-    means = [values[samples].mean(axis=0) for values in survival]
-    return normalised([log + np.log(mean) for log, mean in zip(logs, means, strict=True)]).probabilities
+    # Means up to the number of samples, which is the same for all.
+    means = [logsumexp(values[samples], axis=0) for values in survival]
+    return normalised([log + mean for log, mean in zip(logs, means, strict=True)]).probabilities

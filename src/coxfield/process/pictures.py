@@ -35,11 +35,10 @@ def plot_pattern(pattern: Pattern, ax=None):
         colour, marker = plotting.COLOURS[number % 8], plotting.MARKERS[number % 8]
         at = pattern.points[marks == name].T
         at = [at[0], np.full(at.shape[1], float(number))] if dimension == 1 else at
-        size = float(np.clip(6000 / max(len(pattern), 1), 2, 18))  # many points need room
-        ax.scatter(*at, s=size, c=colour, marker="|" if dimension == 1 else marker, label=str(name), **_edge(dimension))
+        ax.scatter(*at, c=colour, marker="|" if dimension == 1 else marker, label=str(name), **_look(pattern))
     _frame(ax, pattern.window)
     if dimension == 1:
-        ax.set(yticks=range(len(names)), yticklabels=[] if pattern.marks is None else names)
+        ax.set_yticks([] if pattern.marks is None else range(len(names)), [] if pattern.marks is None else names)
         ax.set_ylim(-0.6, max(len(names), 1) - 0.4)
     elif pattern.marks is not None and len(names):
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
@@ -56,13 +55,24 @@ def plot_intensity(intensity: Intensity, ax=None):
         ax.plot(intensity.grid.axes[0], intensity.values, color=plotting.COLOURS[0], drawstyle="steps-mid")
         ax.set(ylabel="intensity", ylim=(0, None))
     else:
-        (left, right), (bottom, top) = window.sides
-        picture = ax.imshow(
-            intensity.values.T, extent=(left, right, bottom, top), origin="lower", cmap=COLOUR_MAP, vmin=0
-        )
-        ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", shrink=0.9)
+        _picture(intensity, ax)
     _frame(ax, window)
     return ax
+
+
+def _picture(intensity: Intensity, ax) -> None:
+    from matplotlib.colors import PowerNorm
+
+    (left, right), (bottom, top) = intensity.grid.window.sides
+    # By the square root: an exponential has peaks beside which all else would be dark.
+    picture = ax.imshow(
+        intensity.values.T,
+        extent=(left, right, bottom, top),
+        origin="lower",
+        cmap=COLOUR_MAP,
+        norm=PowerNorm(0.5, vmin=0),
+    )
+    ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", fraction=0.046)
 
 
 def draw_sample(pattern: Pattern):
@@ -91,8 +101,12 @@ def draw_sample(pattern: Pattern):
     return figure
 
 
-def _edge(dimension: int) -> dict:
-    return {"linewidths": 0.8} if dimension == 1 else {"linewidths": 0}
+def _look(pattern: Pattern) -> dict:
+    """Sizes and edges of markers: many points need room, and those at the edge of the window are drawn whole."""
+    if pattern.window.dimension == 1:
+        return {"s": 150, "linewidths": 0.8}
+    size = float(np.clip(6000 / max(len(pattern), 1), 2, 20))
+    return {"s": size, "linewidths": 0, "clip_on": False, "zorder": 3}
 
 
 def _frame(ax, window) -> None:

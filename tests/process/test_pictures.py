@@ -1,0 +1,85 @@
+"""Pictures of patterns and intensities show what they are pictures of."""
+
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from coxfield import plotting
+from coxfield.experiments import lgcp_samples
+from coxfield.process import LogGaussianCoxProcess, Pattern, poisson_process
+from coxfield.process.pictures import draw_sample
+
+mpl.use("Agg")
+PROCESS = LogGaussianCoxProcess(RBF(1.0), mean=1.0)
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+def test_points_of_each_mark_in_their_window():
+    pattern = Pattern([[1, 1], [2, 2], [3, 1]], [(0, 4), (0, 3)], marks=["cat", "dog", "cat"])
+    ax = pattern.plot()
+    assert ax.get_xlim() == (0, 4)
+    assert ax.get_ylim() == (0, 3)
+    np.testing.assert_array_equal(ax.collections[0].get_offsets(), [[1, 1], [3, 1]])
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[2, 2]])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat", "dog"]
+    colours = [mpl.colors.to_hex(c.get_facecolor()[0]).upper() for c in ax.collections]
+    assert colours == list(plotting.COLOURS[:2])
+
+
+@pytest.mark.parametrize("window", [(0, 3), [(0, 3), (0, 2)], [(0, 1), (0, 1), (0, 2)]])
+def test_a_sample_of_any_dimension_is_drawn(window):
+    pattern = PROCESS.sample(window, resolution=16, random_state=0)
+    figure = draw_sample(pattern)
+    points = figure.axes[-1 if len(figure.axes) < 3 else 1].collections[0].get_offsets()
+    assert len(points) == len(pattern)
+    np.testing.assert_array_equal(points[:, 0], pattern.points[:, 0])
+    assert plotting.encode(figure, Path("sample.png")).startswith(b"\x89PNG")
+
+
+def test_picture_of_an_intensity_is_upright():
+    pattern = PROCESS.sample([(0, 4), (0, 2)], resolution=8, random_state=0)
+    image = pattern.intensity.plot().get_images()[0]
+    np.testing.assert_array_equal(image.get_array(), pattern.intensity.values.T)
+    assert image.origin == "lower"
+    assert image.get_extent() == [0, 4, 0, 2]
+
+
+def test_an_empty_pattern_is_drawn():
+    assert Pattern([], [(0, 1), (0, 1)]).plot().get_xlim() == (0, 1)
+    assert Pattern([], (0, 1), marks=[]).plot().get_xlim() == (0, 1)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    with pytest.raises(ValueError, match="points of 4 coordinates cannot be drawn"):
+        poisson_process(1.0, [(0, 1)] * 4, random_state=0).plot()
+    with pytest.raises(ValueError, match="an intensity in space cannot be drawn"):
+        PROCESS.sample([(0, 1)] * 3, resolution=4, random_state=0).intensity.plot()
+    with pytest.raises(ValueError, match="carries no intensity"):
+        draw_sample(poisson_process(1.0, [(0, 1)] * 2, random_state=0))
+
+
+def test_missing_matplotlib_is_said_plainly(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install coxfield\[plot\]"):
+        Pattern([[0.5]], (0, 1)).plot()
+
+
+def test_the_papers_first_figure(tmp_path):
+    record = lgcp_samples.run(random_state=0)
+    assert record.pattern.window.volume == 100
+    assert abs(record.expected_count - 100 * np.exp(0.5)) < 1e-9
+    again = lgcp_samples.run(random_state=0)
+    np.testing.assert_array_equal(record.pattern.points, again.pattern.points)
+    lgcp_samples.draw(tmp_path / "new" / "figure.png", record)
+    assert mpl.image.imread(tmp_path / "new" / "figure.png").shape[0] > 500
