@@ -18,10 +18,10 @@ from coxfield.class_sums import ClassSums, arrange
 from coxfield.decision import decide, log_probabilities, relative_scores
 from coxfield.permanents.cyclic import check_cycles
 from coxfield.permanents.exact import LARGEST
-from coxfield.permanents.kernels import ProductKernel
+from coxfield.permanents.kernels import ProductKernel, local_kernel
 from coxfield.permanents.leave_one_out import loo_path
 from coxfield.permanents.ratios import fit_class, log_ratios
-from coxfield.permanents.window import check_window, local_kernel
+from coxfield.permanents.window import check_window
 from coxfield.selection.length_scale_path import candidate_factors, finer_factors
 from coxfield.validation import by_class, class_kernels
 

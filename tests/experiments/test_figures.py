@@ -35,5 +35,5 @@ def test_demo_prints_our_errors_beside_the_papers_and_draws(tmp_path, capsys, mo
     printed = capsys.readouterr().out
     assert "8.70" in printed
     assert "9.1" in printed
-    for name in ("concentric_circles.png", "double_helix.png"):
+    for name in ("concentric_circles.png", "double_helix.png", "lgcp_samples.png"):
         assert (tmp_path / "new" / name).read_bytes().startswith(b"\x89PNG")

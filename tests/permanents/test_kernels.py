@@ -6,8 +6,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from coxfield.covariance import recognise
 from coxfield.permanents import alpha_permanent
-from coxfield.permanents.kernels import ProductKernel, localise
-from coxfield.permanents.window import check_window, local_kernel, quadrature
+from coxfield.permanents.kernels import ProductKernel, local_kernel, localise
+from coxfield.permanents.window import check_window, quadrature
 
 BOX = np.array([[-1.0, 2.0]])
 

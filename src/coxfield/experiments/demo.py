@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from coxfield.experiments import circles, helix, mnist, supervised
+from coxfield.experiments import circles, helix, lgcp_samples, mnist, supervised
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -29,7 +29,8 @@ def main(arguments: list[str] | None = None) -> None:
         )
     circles.draw(options.output / "concentric_circles.png", rings)
     helix.draw(options.output / "double_helix.png", helix.run())
-    console.print(f"Pictures in {options.output}: concentric_circles.png, double_helix.png")
+    lgcp_samples.draw(options.output / "lgcp_samples.png", lgcp_samples.run())
+    console.print(f"Pictures in {options.output}: concentric_circles.png, double_helix.png, lgcp_samples.png")
 
 
 def _table(records: list[supervised.Record]) -> Table:

@@ -19,12 +19,16 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 
+from coxfield.permanents.window import Quadrature, quadrature
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.covariance import Covariance
-    from coxfield.permanents.window import Quadrature
 
+COARSER = 0.75  # the share of nodes a side whose C-tilde is compared
+TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)
+LOOKED_AT = 100  # points at which they are compared
 FARTHEST = 1e300  # a squared distance that overflowed
 
 
@@ -131,7 +135,23 @@ class LocalKernel:
         return 2 * float(np.log(np.diagonal(self.factor)).sum())
 
 
-def localise(whole: ProductKernel, quadrature: Quadrature) -> LocalKernel:
+def localise(whole: ProductKernel, rule: Quadrature) -> LocalKernel:
     """C-tilde from C-hat, in O(nodes^3) operations."""
-    weighted = whole.matrix(quadrature.nodes) * np.outer(quadrature.roots, quadrature.roots)
-    return LocalKernel(whole, quadrature, cholesky(weighted + np.eye(len(weighted)), lower=True))
+    weighted = whole.matrix(rule.nodes) * np.outer(rule.roots, rule.roots)
+    return LocalKernel(whole, rule, cholesky(weighted + np.eye(len(weighted)), lower=True))
+
+
+def local_kernel(whole: ProductKernel, box: NDArray, X: NDArray) -> LocalKernel | None:
+    """C-tilde over the box, or None when the nodes are too few for a covariance so short.
+
+    They are too few when three quarters as many a side give another C-tilde, at some of the points X or at some of the
+    coarser nodes: a covariance that reaches from no node to a point shows up at the nodes.
+    """
+    local, coarse = localise(whole, quadrature(box)), localise(whole, quadrature(box, COARSER))
+    some = np.concatenate([_some(X), _some(coarse.quadrature.nodes)])
+    difference = np.abs(local.matrix(some) - coarse.matrix(some)).max()
+    return local if difference <= TOLERANCE * whole.diagonal(some).max() else None
+
+
+def _some(points: NDArray) -> NDArray:
+    return points[:: -(-len(points) // LOOKED_AT)]

@@ -1,4 +1,4 @@
-"""Box windows for Janossy densities: given or from the data, with Gauss-Legendre nodes, and whether those suffice."""
+"""Box windows for Janossy densities: given or from the data, with Gauss-Legendre nodes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.permanents.kernels import LocalKernel, ProductKernel, localise
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NODES = {1: 200, 2: 32, 3: 10}  # a side, about 1000 in all: their Cholesky factor costs O(nodes^3)
-COARSER = 0.75  # the share of nodes a side whose C-tilde is compared
-TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)
-LOOKED_AT = 100  # points at which they are compared
 
 
 @dataclass(frozen=True)
@@ -58,19 +53,3 @@ def quadrature(box: NDArray, share: float = 1.0) -> Quadrature:
     nodes = np.stack(np.meshgrid(*[at] * len(box), indexing="ij"), axis=-1).reshape(-1, len(box))
     products = np.prod(np.stack(np.meshgrid(*[weights] * len(box), indexing="ij"), axis=-1), axis=-1).ravel()
     return Quadrature(centre + half * nodes, np.sqrt(products * half.prod()))
-
-
-def local_kernel(whole: ProductKernel, box: NDArray, X: NDArray) -> LocalKernel | None:
-    """C-tilde over the box, or None when the nodes are too few for a covariance so short.
-
-    They are too few when three quarters as many a side give another C-tilde, at some of the points X or at some of the
-    coarser nodes: a covariance that reaches from no node to a point shows up at the nodes.
-    """
-    local, coarse = localise(whole, quadrature(box)), localise(whole, quadrature(box, COARSER))
-    some = np.concatenate([_some(X), _some(coarse.quadrature.nodes)])
-    difference = np.abs(local.matrix(some) - coarse.matrix(some)).max()
-    return local if difference <= TOLERANCE * whole.diagonal(some).max() else None
-
-
-def _some(points: NDArray) -> NDArray:
-    return points[:: -(-len(points) // LOOKED_AT)]

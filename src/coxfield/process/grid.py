@@ -128,6 +128,6 @@ class Intensity:
 
     def plot(self, ax=None):
         """Draw the intensity: a curve on the line, a picture with a colour bar in the plane; returns the axes."""
-        from coxfield.process import pictures
+        from coxfield.process.pictures import plot_intensity
 
-        return pictures.plot_intensity(self, ax)
+        return plot_intensity(self, ax)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from coxfield.process import densities
+from coxfield.process.densities import log_product_density
 from coxfield.process.gaussian_field import AT_ONCE, embed
 from coxfield.process.grid import Grid, Intensity
 from coxfield.process.integral import integrate
@@ -114,7 +114,7 @@ class LogGaussianCoxProcess:
 
     def log_product_density(self, points) -> float:
         """Logarithm of the product density at points of shape (K, d) (eq. LGCPproductDensity)."""
-        return densities.log_product_density(points, self.kernel, self.mean)
+        return log_product_density(points, self.kernel, self.mean)
 
     def pair_correlation(self, lags) -> NDArray:
         """m(x, x + h) / (m(x) m(x + h)) = exp(C(h)): how much more likely two points are than one and another.

@@ -72,6 +72,6 @@ class Pattern:
         -------
         matplotlib Axes
         """
-        from coxfield.process import pictures
+        from coxfield.process.pictures import plot_pattern
 
-        return pictures.plot_pattern(self, ax)
+        return plot_pattern(self, ax)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from coxfield import plotting
 
-if TYPE_CHECKING:
-    from coxfield.process.grid import Intensity
-    from coxfield.process.pattern import Pattern
-
 COLOUR_MAP = "cividis"  # even in lightness: the same picture in grey
 
 
-def plot_pattern(pattern: Pattern, ax=None):
+def plot_pattern(pattern, ax=None):
     """Draw points in their window, a colour and a marker for each mark; returns the axes.
 
     Examples
@@ -45,7 +39,7 @@ def plot_pattern(pattern: Pattern, ax=None):
     return ax
 
 
-def plot_intensity(intensity: Intensity, ax=None):
+def plot_intensity(intensity, ax=None):
     """Draw an intensity, a curve on the line and a picture with a colour bar in the plane; returns the axes."""
     window = intensity.grid.window
     if window.dimension > 2:
@@ -60,7 +54,7 @@ def plot_intensity(intensity: Intensity, ax=None):
     return ax
 
 
-def _picture(intensity: Intensity, ax) -> None:
+def _picture(intensity, ax) -> None:
     from matplotlib.colors import PowerNorm
 
     (left, right), (bottom, top) = intensity.grid.window.sides
@@ -75,7 +69,7 @@ def _picture(intensity: Intensity, ax) -> None:
     ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", fraction=0.046)
 
 
-def draw_sample(pattern: Pattern):
+def draw_sample(pattern):
     """A figure of a pattern and the intensity it was drawn from: beside each other, as the paper's figure LGCPSamples.
 
     On the line the points stand below the curve; in space there are points only.
@@ -101,7 +95,7 @@ def draw_sample(pattern: Pattern):
     return figure
 
 
-def _look(pattern: Pattern) -> dict:
+def _look(pattern) -> dict:
     """Sizes and edges of markers: many points need room, and those at the edge of the window are drawn whole."""
     if pattern.window.dimension == 1:
         return {"s": 150, "linewidths": 0.8}
