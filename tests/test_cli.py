@@ -18,6 +18,12 @@ from coxfield import LGCPClassifier, SLGCPClassifier, __version__, model_file
 from coxfield.cli.app import app
 
 RNG = np.random.default_rng(3)
+START = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_every_test():
+    RNG.bit_generator.state = START
 
 
 def flowers(n, target=("cat", "dog")):
