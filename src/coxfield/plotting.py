@@ -22,12 +22,13 @@ MANY = 5000  # points beyond which a PDF or SVG holds a picture of them instead
 PICTURES = (".png", ".pdf", ".svg")
 
 
-def _axes(ax):
+def axes_for(ax, projection: str | None = None):
+    """The axes given, or new ones."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install coxfield[plot]") from None
-    return ax if ax is not None else plt.subplots(layout="constrained")[1]
+    return ax if ax is not None else plt.subplots(layout="constrained", subplot_kw={"projection": projection})[1]
 
 
 def plot_selection_path(classifier, ax=None):
@@ -47,7 +48,7 @@ def plot_selection_path(classifier, ax=None):
     path = getattr(classifier, "selection_path_", None)
     if path is None:
         raise ValueError('there is no path to draw: the classifier was fitted with selection=None; try "loo_error"')
-    ax = _axes(ax)
+    ax = axes_for(ax)
     twin = ax.twinx()
     error = ax.plot(path["length_scale"], 100 * path["loo_error"], "o-", color=COLOURS[0], label="0-1 loss, %")
     loss = twin.plot(path["length_scale"], path["loo_log_loss"], "^--", color=COLOURS[1], label="log loss, nats")
@@ -61,7 +62,7 @@ def plot_selection_path(classifier, ax=None):
 
 def plot_points(X, y, ax=None, names=None, size: float = 14):
     """Scatter labelled points in the plane, a colour and a marker a class."""
-    ax = _axes(ax)
+    ax = axes_for(ax)
     for number, label in enumerate(np.unique(y)):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         at = X[np.asarray(y) == label]
@@ -89,7 +90,7 @@ def plot_probability(classifier, X, ax=None, label=None, resolution: int = 200):
     matplotlib Axes
     """
     check_is_fitted(classifier)
-    ax = _axes(ax)
+    ax = axes_for(ax)
     low, high = X.min(axis=0), X.max(axis=0)
     margin = 0.08 * (high - low)
     across, up = (np.linspace(low[k] - margin[k], high[k] + margin[k], resolution) for k in (0, 1))
@@ -139,7 +140,7 @@ def plot_labelling(X, labels, given, certified, ax=None, feature_names=None, tit
     >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
     ('x', ['a', 'b', ' ', 'given: 2', 'found, proven: 2'])
     """
-    ax = _axes(None) if ax is None else ax
+    ax = axes_for(None) if ax is None else ax
     given, certified = np.asarray(given, dtype=bool), np.asarray(certified, dtype=bool)
     classes, codes = np.unique(labels, return_inverse=True)
     at = _in_the_plane(ax, np.asarray(X), feature_names, classes, codes)

@@ -22,7 +22,7 @@ def plot_pattern(pattern, ax=None):
     dimension = pattern.window.dimension
     if dimension > 3:
         raise ValueError(f"points of {dimension} coordinates cannot be drawn: take two or three of them")
-    ax = _axes(ax, dimension)
+    ax = plotting.axes_for(ax, "3d" if dimension == 3 else None)
     marks = np.zeros(len(pattern), int) if pattern.marks is None else pattern.marks
     names = np.unique(marks)
     for number, name in enumerate(names):
@@ -44,7 +44,7 @@ def plot_intensity(intensity, ax=None):
     window = intensity.grid.window
     if window.dimension > 2:
         raise ValueError("an intensity in space cannot be drawn: draw the points, or a slice of `values`")
-    ax = _axes(ax, window.dimension)
+    ax = plotting.axes_for(ax, "3d" if window.dimension == 3 else None)
     if window.dimension == 1:
         ax.plot(intensity.grid.axes[0], intensity.values, color=plotting.COLOURS[0], drawstyle="steps-mid")
         ax.set(ylabel="intensity", ylim=(0, None))
@@ -109,14 +109,3 @@ def _frame(ax, window) -> None:
         ax.set(**{f"{letter}lim": side, f"{letter}label": f"$x_{number}$" if window.dimension > 1 else "$x$"})
     if window.dimension == 2:
         ax.set_aspect("equal")
-
-
-def _axes(ax, dimension: int):
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("pictures need matplotlib: pip install coxfield[plot]") from None
-    projection = {"projection": "3d"} if dimension == 3 else None
-    return plt.subplots(layout="constrained", subplot_kw=projection)[1]
