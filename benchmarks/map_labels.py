@@ -220,9 +220,11 @@ def draw_growth(records, path):
     n = np.array([record["n"] for record in records])
     elapsed = np.array([record["seconds"] for record in records])
     axes.plot(n, elapsed, "o-", label="map_labels")
-    axes.plot(n, elapsed[0] * (n / n[0]) ** 2, ":", label="quadratic")
+    axes.plot(n, elapsed[0] * (n / n[0]) ** 2, ":", color="0.3", label="quadratic")
+    axes.set_xticks(n, [f"{one:,}" for one in n])
+    axes.minorticks_off()
     axes.legend()
-    figure.savefig(path)
+    figure.savefig(path, dpi=150)
 
 
 def run(quick=False, plot=None):
