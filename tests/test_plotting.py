@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield import LGCPClassifier
+from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.plotting import (
     COLOURS,
@@ -37,6 +37,16 @@ def test_selection_path_is_drawn_as_it_was_tried():
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), 100 * clf.selection_path_["loo_error"])
     assert ax.get_xscale() == "log"
     assert ax.lines[1].get_xdata()[0] == clf.selection_path_["length_scale"][clf.selection_path_["chosen"]]
+
+
+def test_cross_validated_path_is_drawn_where_it_was_tried():
+    X, truth = make_circles(2, random_state=0)
+    y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    clf = SLGCPClassifier(length_scales=[30.0, 1.0, 0.7]).fit(X, y)
+    ax = plot_selection_path(clf)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), 100 * clf.selection_path_["cv_error"])
+    assert "cross-validation" in ax.get_ylabel()
+    assert np.isnan(ax.lines[0].get_ydata()[0])
 
 
 def test_there_is_no_path_without_a_selection():

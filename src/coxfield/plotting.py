@@ -32,11 +32,11 @@ def axes_for(ax, projection: str | None = None):
 
 
 def plot_selection_path(classifier, ax=None):
-    """Draw what leave-one-out said of each length scale, and which was chosen.
+    """Draw what leave-one-out, or cross validation, said of each length scale, and which was chosen.
 
     Parameters
     ----------
-    classifier : fitted LGCPClassifier
+    classifier : fitted LGCPClassifier or SLGCPClassifier
         With a `selection`.
     ax : matplotlib Axes, optional
 
@@ -47,16 +47,23 @@ def plot_selection_path(classifier, ax=None):
     check_is_fitted(classifier)
     path = getattr(classifier, "selection_path_", None)
     if path is None:
-        raise ValueError('there is no path to draw: the classifier was fitted with selection=None; try "loo_error"')
+        raise ValueError(
+            "there is no path to draw: the classifier was fitted with selection=None; leave it at its default"
+        )
     ax = axes_for(ax)
-    twin = ax.twinx()
-    error = ax.plot(path["length_scale"], 100 * path["loo_error"], "o-", color=COLOURS[0], label="0-1 loss, %")
-    loss = twin.plot(path["length_scale"], path["loo_log_loss"], "^--", color=COLOURS[1], label="log loss, nats")
-    chosen = path["length_scale"][path["chosen"]].item()
-    line = ax.axvline(chosen, color="0.5", linewidth=1, label=f"chosen: {chosen:.3g}")
-    ax.set(xscale="log", xlabel="length scale", ylabel="leave-one-out 0-1 loss, %")
-    twin.set_ylabel("leave-one-out log loss, nats")
-    ax.legend(handles=[*error, *loss, line], loc="best")
+    scale, chosen = path["length_scale"], path["length_scale"][path["chosen"]].item()
+    semi = "cv_error" in path
+    name = "cross-validation" if semi else "leave-one-out"
+    error = path["cv_error" if semi else "loo_error"]
+    drawn = ax.plot(scale, 100 * error, "o-", color=COLOURS[0], label="0-1 loss")
+    if not semi:
+        twin = ax.twinx()
+        drawn += twin.plot(scale, path["loo_log_loss"], "^--", color=COLOURS[1], label="log loss")
+        twin.set_ylabel("leave-one-out log loss, nats")
+    drawn.append(ax.axvline(chosen, color="0.5", linewidth=1, label=f"chosen: {chosen:.3g}"))
+    ax.set(xscale="log", xlabel="length scale", ylabel=f"{name} 0-1 loss, %")
+    # Above the axes, where it covers nothing.
+    ax.legend(handles=drawn, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
     return ax
 
 
