@@ -14,15 +14,12 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import log_loss
-from sklearn.model_selection import ShuffleSplit
 
 from coxfield import LGCPClassifier, PermanentalClassifier
-from coxfield.datasets import load_banana, load_pima, load_synth
+from coxfield.experiments.partitions import embedded
 from coxfield.permanents import importance_permanent, insertion_matrix, log_permanent_ratio_cyclic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 CYCLES = (2, 3, 4)
@@ -95,22 +92,8 @@ def classifiers() -> dict:
 
 
 def classification(partitions: int = 10, random_state: int = 0) -> list[Errors]:
-    """Test errors on Synth, Pima and Banana, the last over random partitions of 400 and 4900 points."""
-    return [
-        _errors("Synth", [_standard(load_synth())]),
-        _errors("Pima", [_standard(load_pima())]),
-        _errors("Banana", list(_random_partitions(load_banana(), partitions, random_state))),
-    ]
-
-
-def _standard(data) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    return data.X_train, data.y_train, data.X_test, data.y_test
-
-
-def _random_partitions(data, partitions: int, random_state: int) -> Iterator[tuple[NDArray, NDArray, NDArray, NDArray]]:
-    splits = ShuffleSplit(partitions, train_size=400, test_size=4900, random_state=random_state)
-    for train, test in splits.split(data.X):
-        yield data.X[train], data.y[train], data.X[test], data.y[test]
+    """Test errors on Synth, Diabetes (Pima) and Banana, the last over random partitions of 400 and 4900 points."""
+    return [_errors(name, parts) for name, parts in embedded(partitions, random_state).items()]
 
 
 def _errors(name: str, partitions) -> Errors:

@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit
 
 from coxfield import LGCPClassifier
-from coxfield.datasets import load_banana, load_pima, load_synth
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
+from coxfield.experiments.partitions import embedded
 
 PAPER_LGCP = {"Synth": 9.1, "Diabetes": 21.7, "Banana": 11.4}  # table supervisedResults, per cent
 
@@ -45,21 +38,7 @@ class Record:
 
 def run(partitions: int = 10, random_state: int = 0) -> list[Record]:
     """Fit and test on each embedded data set; Banana over random 400/4900 partitions, as in the paper."""
-    return [
-        _record("Synth", [_standard(load_synth())]),
-        _record("Diabetes", [_standard(load_pima())]),
-        _record("Banana", list(_random_partitions(load_banana(), partitions, random_state))),
-    ]
-
-
-def _standard(data) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    return data.X_train, data.y_train, data.X_test, data.y_test
-
-
-def _random_partitions(data, count: int, random_state: int) -> Iterator[tuple[NDArray, NDArray, NDArray, NDArray]]:
-    splits = ShuffleSplit(count, train_size=400, test_size=4900, random_state=random_state)
-    for train, test in splits.split(data.X):
-        yield data.X[train], data.y[train], data.X[test], data.y[test]
+    return [_record(name, parts) for name, parts in embedded(partitions, random_state).items()]
 
 
 def _record(name: str, partitions) -> Record:
