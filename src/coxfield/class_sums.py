@@ -15,7 +15,7 @@ from scipy import sparse
 
 from coxfield import blocks
 from coxfield.covariance import profile_floor
-from coxfield.points import Points, pair_sq_distances, place, sq_distances
+from coxfield.points import TOLERABLE, Points, pair_sq_distances, place, product_error, sq_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 MANY_SEGMENTS = 32  # classes met by one tile, beyond which one segmented sum beats a product for each
 # Where the largest sum is below this, kernel values have lost digits or vanished.
 FAINT = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("float32", "float64")}
-TOLERABLE = 0.03  # an error in a squared distance, beyond which the sums are taken again with care
 NEGLIGIBLE = 1e-6  # an error in a log kernel value that nobody will notice
 NATS_APART = 40.0  # a kernel value exp(-40) times the largest does not move a double-precision sum
 
@@ -159,7 +158,8 @@ def class_sums(
         normalised = _group_sums(training, group, queries, leave_out, n_jobs)
         values[:, group.classes] = normalised * group.covariance.variance
         faint &= group.covariance.recognised & (normalised.max(axis=1) < FAINT[X.dtype.name])
-        wrong |= _distance_error(group, queries) > TOLERABLE
+        if group.covariance.recognised:
+            wrong |= product_error(queries, group.points) > TOLERABLE
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(values > 0, np.log(values), -np.inf)
     doubtful = np.flatnonzero(faint | wrong)
@@ -191,14 +191,6 @@ def _group_sums(training, group: Group, queries, leave_out, n_jobs) -> NDArray:
     if group.covariance.recognised:
         _remove_floor(group, sums, dtype)
     return sums
-
-
-def _distance_error(group: Group, queries) -> NDArray:
-    """Bound on the rounding error of squared distances in product form: of the order of eps |z|^2."""
-    if not group.covariance.recognised:
-        return np.zeros(queries.shape[0])
-    norms = queries.sq_norms.astype(float) + group.points.sq_norms.max()
-    return np.finfo(group.points.dtype).eps * (8 + np.sqrt(queries.shape[1])) * norms
 
 
 def _tile(group: Group, queries, start: int, stop: int, buffer) -> NDArray:
@@ -282,7 +274,7 @@ def _sharp_log_kernel(training, group: Group, X, queries: Points, d2: NDArray) -
     Far from the origin, in units of a short length scale, the product form of a squared distance may be wrong by more
     than the gap between the nearest and the second nearest point.
     """
-    error = _distance_error(group, queries)
+    error = product_error(queries, group.points)
     unsure = np.flatnonzero(error > NEGLIGIBLE)
     with np.errstate(invalid="ignore"):  # the infinite distance of a left-out point, crossed out by the caller
         logs = group.covariance.log_profile(d2.copy())

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+TOLERABLE = 0.03  # an error in a squared distance, beyond which distances are taken again with care
+
+
 @dataclass(frozen=True)
 class Points:
     """Coordinates z = (x - origin) / length_scale and |z|^2, so that a block of distances is one matrix product."""
@@ -70,6 +73,12 @@ def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     if not np.isfinite(a.sq_norms).all():
         return _capped(d2)
     return np.maximum(d2, 0, out=d2)
+
+
+def product_error(a: Points, b: Points) -> NDArray:
+    """Bound on the rounding error of `sq_distances`, for each of the points a: of the order of eps |z|^2."""
+    norms = a.sq_norms.astype(float) + float(b.sq_norms.max(initial=0))
+    return np.finfo(b.dtype).eps * (8 + np.sqrt(b.shape[1])) * norms
 
 
 def _capped(d2: NDArray) -> NDArray:

@@ -10,7 +10,6 @@ so that covariances that are never negative make non-negative weights, and a cut
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +17,9 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from coxfield.class_sums import TOLERABLE
 from coxfield.covariance import profile_floor
 from coxfield.field.edges import Edges
-from coxfield.points import Points, pair_sq_distances, place, sq_distances
+from coxfield.points import TOLERABLE, Points, pair_sq_distances, place, product_error, sq_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,20 +155,14 @@ def _place(X, covariance: Covariance) -> Points:
     for points in (X, X.astype(np.float64, copy=False)):
         origin = None if sparse.issparse(X) else points.mean(axis=0) if X.shape[0] else np.zeros(X.shape[1], X.dtype)
         placed = place(points, covariance.length_scale, origin)
-        if _product_error(placed, placed) <= TOLERABLE:
+        if product_error(placed, placed).max(initial=0) <= TOLERABLE:
             break
     return placed
 
 
-def _product_error(a: Points, b: Points) -> float:
-    """Bound on the error of squared distances in product form: of the order of eps |z|^2."""
-    norms = float(a.sq_norms.max(initial=0)) + float(b.sq_norms.max(initial=0))
-    return float(np.finfo(a.dtype).eps) * (8 + math.sqrt(a.shape[1])) * norms
-
-
 def _careful_sq_distances(a: Points, b: Points) -> NDArray:
     """Squared distances, by subtraction where points far from the origin would lose their neighbours."""
-    if sparse.issparse(a.coordinates) or _product_error(a, b) <= TOLERABLE:
+    if sparse.issparse(a.coordinates) or product_error(a, b).max(initial=0) <= TOLERABLE:
         return sq_distances(a, b)
     return cdist(a.coordinates, b.coordinates, "sqeuclidean")
 
