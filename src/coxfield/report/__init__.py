@@ -1,0 +1,1 @@
+"""What experiments leave behind, and the page that is made of it: tasks -> records -> blocks -> page."""
