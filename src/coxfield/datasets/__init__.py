@@ -9,6 +9,7 @@
 `fetch_mnist`               handwritten digits, 60,000 and 10,000 images
 `fetch_bci`                 brain-computer interface, 400 points with 117 features and 2 x 12 published splits
 `load_oil`                  three-phase oil flow, from the user's copy
+`load_stl10`                photographs of ten classes, from the user's copy
 `DatasetUnavailableError`   raised when a data set cannot be had, with everything that was tried
 `CorruptDatasetError`       the special case of a file that is there and is damaged
 ==========================  ==============================================================================
@@ -23,6 +24,7 @@ from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableErro
 from coxfield.datasets.generators import make_circles, make_double_helix
 from coxfield.datasets.mnist import fetch_mnist
 from coxfield.datasets.oil import load_oil
+from coxfield.datasets.stl10 import load_stl10
 
 __all__ = [
     "CorruptDatasetError",
@@ -32,6 +34,7 @@ __all__ = [
     "load_banana",
     "load_oil",
     "load_pima",
+    "load_stl10",
     "load_synth",
     "make_circles",
     "make_double_helix",

@@ -1,0 +1,351 @@
+"""`HarmonicFunctions`: labels spread over a graph by a random walk (Zhu, Ghahramani and Lafferty 2003).
+
+The harmonic function f solves L f = 0 at the unlabelled points, with L the Laplacian of the complete graph of weights
+exp(-|x - x'|^2 / 2 l^2), and takes the given labels at the others. It is also the probability that a random walk, whose
+steps follow the weights, meets a labelled point of the class first.
+
+At short length scales the weights span hundreds of orders of magnitude and the usual linear solve loses every digit:
+two outliers that are each other's neighbours make the Laplacian singular to working precision. Here the unlabelled
+states are eliminated from the walk one after another, with sums and products of positive numbers only (Grassmann,
+Taksar and Heyman 1985), so every f is right to nearly all digits as long as the weights do not underflow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import pdist, squareform
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coxfield.baselines.checks import check_length_scale, class_numbers
+from coxfield.baselines.length_scales import candidates
+from coxfield.selection.cross_validation import folds
+from coxfield.validation import separate_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK = 48  # states eliminated between two matrix products: measured best for a thousand states, flat around
+VANISHED = 1e-200  # a step so improbable beside the likeliest is none: products of two such numbers underflow
+LEAST = 1e-12  # a likelihood that counts as none: the loss of one label must not outweigh all others
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A random walk watched only when it is at a state that was kept."""
+
+    steps: NDArray
+    """Weights of the steps from one kept state to the next, each row up to a factor; shape (kept, kept)."""
+    arrival: NDArray
+    """Probability that the walk from an eliminated state meets each kept state first, (eliminated, kept)."""
+    connected: bool
+    """Whether every eliminated state reaches a kept one by weights that have not underflowed."""
+
+
+def eliminate(weights: NDArray, count: int, block: int = BLOCK) -> Walk:
+    """Take the first `count` states out of a random walk, without a single subtraction.
+
+    Parameters
+    ----------
+    weights : array of shape (n, n)
+        Not negative. A step goes from i to j with a probability proportional to `weights[i, j]`; what is on the
+        diagonal only delays the walk and is left aside.
+    count : int
+        States to eliminate; fewer than n.
+    block : int
+        States eliminated between two matrix products.
+
+    Examples
+    --------
+    From the middle of a line of three states the walk goes left with probability 1/4:
+
+    >>> import numpy as np
+    >>> eliminate(np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 0.0], [3.0, 0.0, 0.0]]), 1).arrival
+    array([[0.25, 0.75]])
+    """
+    P = np.array(weights, dtype=float)
+    connected = True
+    for start in range(0, count, block):
+        stop = min(start + block, count)
+        connected &= _eliminate_rows(P[start:stop], start)
+        rest, between = P[stop:], P[start:stop, start:stop]
+        # X = P[rest, block] (1 - between)^-1: visits of the block, also those by way of other states of it.
+        visits = solve_triangular(-between.T, rest[:, start:stop].T, lower=True, unit_diagonal=True).T
+        rest[:, stop:] += visits @ P[start:stop, stop:]
+    # Back substitution; with the signs as they are, it only adds what is not negative.
+    arrival = solve_triangular(-P[:count, :count], P[:count, count:], unit_diagonal=True)
+    return Walk(P[count:, count:], arrival, bool(connected))
+
+
+def _eliminate_rows(rows: NDArray, start: int) -> bool:
+    """Turn each row into probabilities of the next later state; False if from one of them there is no way on."""
+    connected = True
+    for k in range(len(rows)):
+        later = rows[k, start + k + 1 :]
+        exits = later.sum()
+        connected &= bool(exits > 0)
+        later /= max(exits, np.finfo(float).tiny)
+        rows[k + 1 :, start + k + 1 :] += np.outer(rows[k + 1 :, start + k], later)
+    return connected
+
+
+def step_weights(d2: NDArray, length_scale: float) -> NDArray:
+    """Weights of the steps between all pairs, each row relative to its nearest neighbour: they have no common scale."""
+    logs = d2 / (-2 * length_scale**2)
+    np.fill_diagonal(logs, -np.inf)
+    logs -= logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs, out=logs)
+    weights[weights < VANISHED] = 0
+    return weights
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Points with their squared distances, unlabelled ones first, and the labels of the others as indicators."""
+
+    d2: NDArray
+    indicators: NDArray
+    """Shape (labelled, classes)."""
+    class_mass_normalisation: bool
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Number of points without a label."""
+        return len(self.d2) - len(self.indicators)
+
+    def walk(self, length_scale: float) -> Walk:
+        """The walk between labelled points, by way of the others."""
+        return eliminate(step_weights(self.d2, length_scale), self.n_unlabelled)
+
+    def distributions(self, walk: Walk) -> NDArray:
+        """Harmonic functions at the unlabelled points, one column a class."""
+        f = walk.arrival @ self.indicators
+        return self.normalised(f, f.sum(axis=0), self.indicators)
+
+    def normalised(self, f: NDArray, mass: NDArray, indicators: NDArray) -> NDArray:
+        """The rows f with the mass of each class brought to its share of the labels, if that was asked for."""
+        if self.class_mass_normalisation:
+            f = f * (indicators.mean(axis=0) / np.maximum(mass, np.finfo(float).tiny))
+        return f / np.maximum(f.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+    def held_out(self, walk: Walk, hidden: NDArray) -> NDArray:
+        """Harmonic functions at some labelled points when their labels are hidden too.
+
+        The walk between labelled points is all that is needed: a further elimination of a few states replaces the
+        solution of the whole system.
+        """
+        visible = np.setdiff1d(np.arange(len(self.indicators)), hidden)
+        order, shown = np.concatenate([hidden, visible]), self.indicators[visible]
+        f = eliminate(walk.steps[np.ix_(order, order)], len(hidden)).arrival @ shown
+        arrivals = walk.arrival.sum(axis=0)  # labels given and found, weighed by how many points end there
+        mass = arrivals[visible] @ shown + arrivals[hidden] @ f + f.sum(axis=0)
+        return self.normalised(f, mass, shown)
+
+
+@dataclass(frozen=True)
+class HarmonicPath:
+    """What cross validation said of each length scale tried; every array is over the path, longest first."""
+
+    length_scale: NDArray
+    cv_error: NDArray
+    """Share of the hidden labels that were not recovered."""
+    cv_log_loss: NDArray
+    """Mean of -log f of the hidden labels."""
+    connected: NDArray
+    """Whether every point is linked to a label by weights that have not underflowed."""
+
+    def best(self) -> int:
+        """Index of the winner: least error, ties broken by log loss, among those of a connected graph if any is."""
+        return int(np.lexsort((self.cv_log_loss, np.round(self.cv_error, 12), ~self.connected))[0])
+
+    def columns(self) -> dict[str, NDArray]:
+        """The path as named columns."""
+        chosen = np.arange(len(self.length_scale)) == self.best()
+        return {**{field.name: getattr(self, field.name) for field in fields(self)}, "chosen": chosen}
+
+
+def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -> HarmonicPath:
+    """Cross-validated error and log loss of each length scale, from one elimination of the unlabelled points for each.
+
+    Parameters
+    ----------
+    graph : Graph
+    hidden : list of arrays
+        Numbers of labelled points to hide together.
+    length_scales : array
+    """
+    rows, truth = np.concatenate(hidden), graph.indicators.argmax(axis=1)
+    path = []
+    for length_scale in length_scales:
+        walk = graph.walk(length_scale)
+        f = np.concatenate([graph.held_out(walk, fold) for fold in hidden])
+        likelihood = np.maximum(f[np.arange(len(rows)), truth[rows]], LEAST)
+        wrong = (f.argmax(axis=1) != truth[rows]) | ~f.any(axis=1)  # where f is 0, the way to every label underflowed
+        path.append((wrong.mean(), -np.log(likelihood).mean(), walk.connected))
+    error, loss, connected = np.transpose(path)
+    return HarmonicPath(np.asarray(length_scales, dtype=float), error, loss, connected.astype(bool))
+
+
+class HarmonicFunctions(ClassifierMixin, BaseEstimator):
+    r"""Label the unlabelled points by harmonic functions on the complete graph of all points (Zhu et al. 2003).
+
+    For each class the function f is 1 at its labelled points, 0 at those of other classes, and everywhere else the
+    mean of its neighbours, weighed by
+
+    .. math:: w_{ij} = e^{-|x_i - x_j|^2 / 2 l^2}.
+
+    The system is dense: fitting holds matrices of n x n numbers and takes O(n^3) time for each length scale tried, for
+    n up to a few thousand. All folds of the cross validation share one elimination of the unlabelled points.
+
+    Parameters
+    ----------
+    length_scale : float, default=None
+        Length scale l of the weights. None chooses it by the 0-1 loss of the labelled points in cross validation, with
+        all other points at hand. Errors of a few labels often tie; the log loss of the hidden labels then decides.
+    class_mass_normalisation : bool, default=False
+        Rescale the functions so that the total mass of each class over the unlabelled points is in proportion to its
+        labels. Without it a class of few labels, or all points at long length scales, may go to another class.
+    length_scales : array-like, default=None
+        Length scales tried. None for the 24 that `SLGCPClassifier` tries.
+    n_folds : int, default=10
+        Folds of the cross validation; at most one a labelled point.
+    missing_label : int, float, str or None, default=-1
+        What stands in y for an unknown label. None and NaN stand for each other.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    transduction_ : ndarray of shape (n_samples,)
+        Label of every training point: the given one, or the class of largest f.
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        The functions f at every training point; rows sum to 1.
+    length_scale_ : float
+        The length scale in use.
+    selection_path_ : dict of arrays
+        What was tried: "length_scale", "cv_error", "cv_log_loss", "connected" and "chosen". Absent where `length_scale`
+        was given.
+    X_fit_ : ndarray of shape (n_samples, n_features)
+        The training points.
+
+    Examples
+    --------
+    Two rings, one label in twenty:
+
+    >>> import numpy as np
+    >>> from coxfield.baselines import HarmonicFunctions
+    >>> from coxfield.datasets import make_circles
+    >>> X, truth = make_circles(2, random_state=3)
+    >>> y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    >>> clf = HarmonicFunctions().fit(X, y)
+    >>> int(np.sum(clf.transduction_ != truth))
+    0
+    """
+
+    def __init__(
+        self,
+        length_scale=None,
+        *,
+        class_mass_normalisation=False,
+        length_scales=None,
+        n_folds=10,
+        missing_label=-1,
+    ):
+        self.length_scale = length_scale
+        self.class_mass_normalisation = class_mass_normalisation
+        self.length_scales = length_scales
+        self.n_folds = n_folds
+        self.missing_label = missing_label
+
+    def fit(self, X, y):
+        """Label the unlabelled rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, with `missing_label` where they are unknown.
+
+        Returns
+        -------
+        self
+        """
+        if not isinstance(self.n_folds, int | np.integer) or self.n_folds < 2:
+            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}")
+        self.__dict__.pop("selection_path_", None)  # an earlier fit's
+        X = self.X_fit_ = validate_data(self, X, dtype=np.float64)
+        codes = self._codes(y)
+        order = np.argsort(codes >= 0, kind="stable")
+        indicators = np.eye(len(self.classes_))[codes[codes >= 0]]
+        graph = Graph(squareform(pdist(X[order], "sqeuclidean")), indicators, self.class_mass_normalisation)
+        chosen = self.length_scale is None
+        self.length_scale_ = self._select(graph, codes) if chosen else check_length_scale(self.length_scale)
+        walk = graph.walk(self.length_scale_)
+        if not walk.connected:
+            raise ValueError(
+                f"at length_scale={self.length_scale_:.3g} some points are linked to no label, for the weights between "
+                "them underflow: give a longer one"
+            )
+        self.label_distributions_ = np.empty((len(X), len(self.classes_)))
+        self.label_distributions_[order] = np.concatenate([graph.distributions(walk), indicators])
+        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
+        return self
+
+    def _codes(self, y) -> NDArray:
+        """Set the classes; the class number of each row, -1 where it is unknown."""
+        y, known = separate_labels(y, self.missing_label, self.X_fit_)
+        if not known.any():
+            raise ValueError(
+                f"no point is labelled: every entry of y is missing_label={self.missing_label!r}; label at least one "
+                "of each class, or give another missing_label"
+            )
+        self.classes_, numbers = class_numbers(y[known], self)
+        codes = np.full(len(known), -1)
+        codes[known] = numbers
+        return codes
+
+    def _select(self, graph: Graph, codes) -> float:
+        """The length scale that cross validation prefers."""
+        labelled = np.flatnonzero(codes >= 0)
+        hidden = [np.searchsorted(labelled, fold) for fold in folds(codes, self.n_folds)]
+        path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales))
+        self.selection_path_ = path.columns()
+        return float(path.length_scale[path.best()])
+
+    def predict_proba(self, X):
+        """Harmonic extension to new points: the mean of f at all training points, weighed by w.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+
+        def extend(d2: NDArray, start: int) -> NDArray:
+            return softmax(d2 / (-2 * self.length_scale_**2), axis=1) @ self.label_distributions_
+
+        return np.concatenate([*pairwise_distances_chunked(X, self.X_fit_, reduce_func=extend, metric="sqeuclidean")])
+
+    def predict(self, X):
+        """Class of largest f of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]

@@ -1,0 +1,87 @@
+"""STL-10 (Coates, Ng and Lee 2011): colour photographs, read from where the user has the official files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from coxfield.datasets.errors import DatasetUnavailableError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FOLDER = "stl10_binary"  # what the official archive unpacks to
+SIDE, COLOURS, N_CLASSES = 96, 3, 10
+ADVICE = (
+    "unpack the official stl10_binary.tar.gz of https://cs.stanford.edu/~acoates/stl10 and give the folder "
+    "stl10_binary, with train_X.bin, train_y.bin, test_X.bin, test_y.bin and class_names.txt"
+)
+
+
+def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
+    """Read the labelled part of STL-10: 5,000 training and 8,000 test photographs of ten classes, 96 x 96 pixels.
+
+    Parameters
+    ----------
+    path : path-like, default=None
+        The folder `stl10_binary` of the official archive, or the one that holds it. None for the folder that the
+        environment variable ``COXFIELD_DATA`` names.
+
+    Returns
+    -------
+    Bunch
+        `X_train` (5000, 27648) and `X_test` (8000, 27648) of uint8, whose rows reshape to pictures of (96, 96, 3): row,
+        column, colour; `y_train` and `y_test` of int64, counting classes from 0; `target_names`.
+
+    Raises
+    ------
+    DatasetUnavailableError
+        The files are not there, or not what they should be; the message says what to do.
+
+    Examples
+    --------
+    >>> from coxfield.datasets import load_stl10
+    >>> stl = load_stl10("data/stl10_binary")          # doctest: +SKIP
+    >>> stl.X_train.shape                              # doctest: +SKIP
+    (5000, 27648)
+    """
+    folder = _folder(path)
+    try:
+        names = (folder / "class_names.txt").read_text(encoding="ascii").split()
+        if len(names) != N_CLASSES:
+            raise ValueError(f"class_names.txt names {len(names)} classes instead of {N_CLASSES}")
+        arrays = {**_part(folder, "train"), **_part(folder, "test")}
+    except (OSError, ValueError) as error:
+        raise DatasetUnavailableError(f"STL-10 cannot be read from {folder} ({error}); {ADVICE}") from error
+    return Bunch(**arrays, target_names=np.array(names))
+
+
+def _folder(path) -> Path:
+    place = path if path is not None else os.environ.get("COXFIELD_DATA")
+    if not place:
+        raise DatasetUnavailableError(f"STL-10 is in no package: {ADVICE}, or name its place in COXFIELD_DATA")
+    inside = Path(place).expanduser() / FOLDER
+    return inside if inside.is_dir() else inside.parent
+
+
+def _part(folder: Path, part: str) -> dict[str, NDArray]:
+    """Pictures and labels of one part of the data."""
+    X, y = _pictures(folder / f"{part}_X.bin"), np.fromfile(folder / f"{part}_y.bin", dtype=np.uint8)
+    if len(X) != len(y):
+        raise ValueError(f"{part}_X.bin holds {len(X)} pictures, but {part}_y.bin {len(y)} labels")
+    if y.size and not (y.min() >= 1 and y.max() <= N_CLASSES):
+        raise ValueError(f"{part}_y.bin holds labels from {y.min()} to {y.max()} instead of 1 to {N_CLASSES}")
+    return {f"X_{part}": X, f"y_{part}": y.astype(np.int64) - 1}
+
+
+def _pictures(path: Path) -> NDArray[np.uint8]:
+    """Pictures as rows, pixel by pixel, from a file that has colour by colour and column by column."""
+    values = np.fromfile(path, dtype=np.uint8)
+    size = COLOURS * SIDE * SIDE
+    if values.size % size:
+        raise ValueError(f"{path.name} holds {values.size} bytes, which is no multiple of {size}")
+    return values.reshape(-1, COLOURS, SIDE, SIDE).transpose(0, 3, 2, 1).reshape(-1, size)

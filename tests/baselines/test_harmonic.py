@@ -1,0 +1,177 @@
+"""Harmonic functions against the plain linear system, refits for every fold, and arithmetic without rounding."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
+
+from coxfield.baselines import HarmonicFunctions
+from coxfield.baselines.harmonic import HarmonicPath, eliminate, step_weights
+from coxfield.datasets import make_circles
+from coxfield.selection.cross_validation import folds
+from strategies import labelled_points
+
+
+def laplacian_solution(X, codes, n_classes, length_scale):
+    """L_uu f_u = W_ul f_l as it stands in Zhu et al., for every row."""
+    W = np.exp(-cdist(X, X, "sqeuclidean") / (2 * length_scale**2))
+    laplacian = np.diag(W.sum(axis=1)) - W
+    known = codes >= 0
+    f = np.zeros((len(X), n_classes))
+    f[known, codes[known]] = 1
+    if not known.all():
+        f[~known] = np.linalg.solve(laplacian[np.ix_(~known, ~known)], W[np.ix_(~known, known)] @ f[known])
+    return f
+
+
+def hide_some(y, n_classes, rng):
+    """The labels with most of them hidden, two or more of each class that has them left."""
+    codes = np.where(rng.random(len(y)) < 0.6, -1, y)
+    for label in range(n_classes):
+        codes[np.flatnonzero(y == label)[:2]] = label
+    return codes
+
+
+@settings(max_examples=40, deadline=None)
+@given(labelled_points(), st.floats(0.8, 5.0), st.integers(0, 2**32 - 1))
+def test_the_functions_solve_the_linear_system(points, ratio, seed):
+    X, y = points
+    codes = hide_some(y, y.max() + 1, np.random.default_rng(seed))
+    length_scale = ratio * X.std()
+    clf = HarmonicFunctions(length_scale).fit(X, codes)
+    f = laplacian_solution(X, codes, y.max() + 1, length_scale)
+    np.testing.assert_allclose(clf.label_distributions_, f, atol=1e-9)
+    np.testing.assert_allclose(clf.label_distributions_.sum(axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 48])
+def test_elimination_is_the_absorption_of_the_walk_whatever_the_block(block):
+    rng = np.random.default_rng(0)
+    weights = rng.random((20, 20))
+    np.fill_diagonal(weights, 0)
+    P = weights / weights.sum(axis=1, keepdims=True)
+    walk = eliminate(weights, 16, block)
+    passing = np.linalg.inv(np.eye(16) - P[:16, :16])
+    np.testing.assert_allclose(walk.arrival, passing @ P[:16, 16:], rtol=1e-12)
+    np.testing.assert_allclose(walk.steps, weights[16:, 16:] + weights[16:, :16] @ passing @ P[:16, 16:], rtol=1e-12)
+
+
+def exact_arrival(weights, count):
+    """The same elimination in rational numbers."""
+    P = [[Fraction(float(w)) for w in row] for row in weights]
+    n = len(P)
+    for k in range(count):
+        exits = sum(P[k][k + 1 :])
+        P[k][k + 1 :] = [w / exits for w in P[k][k + 1 :]]
+        for i in range(k + 1, n):
+            P[i][k + 1 :] = [P[i][j] + P[i][k] * P[k][j] for j in range(k + 1, n)]
+    arrival = [None] * count
+    for k in reversed(range(count)):
+        arrival[k] = [
+            P[k][j] + sum(P[k][i] * arrival[i][j - count] for i in range(k + 1, count)) for j in range(count, n)
+        ]
+    return np.array(arrival, dtype=float)
+
+
+def test_every_digit_survives_where_the_laplacian_is_singular_to_working_precision():
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(size=(8, 2)), 4 + rng.normal(size=(8, 2))])
+    weights = step_weights(cdist(X, X, "sqeuclidean"), 0.15)
+    wanted = exact_arrival(weights, 12)
+    P = weights / weights.sum(axis=1, keepdims=True)
+    assert np.linalg.cond(np.eye(12) - P[:12, :12]) > 1e16
+    np.testing.assert_allclose(eliminate(weights, 12, 5).arrival, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("class_mass_normalisation", [False, True])
+def test_one_elimination_serves_all_folds(class_mass_normalisation):
+    X, truth = make_circles(2, random_state=0)
+    X, truth = X[::3], truth[::3]
+    y = np.where(np.arange(len(truth)) % 4 == 0, truth, -1)
+    clf = HarmonicFunctions(length_scales=[0.4, 1.0], class_mass_normalisation=class_mass_normalisation).fit(X, y)
+    for k, length_scale in enumerate((1.0, 0.4)):
+        wrong, losses = 0, []
+        for rows in folds(y, 10):
+            visible = y.copy()
+            visible[rows] = -1
+            refit = HarmonicFunctions(length_scale, class_mass_normalisation=class_mass_normalisation).fit(X, visible)
+            wrong += np.sum(refit.transduction_[rows] != truth[rows])
+            losses.extend(-np.log(refit.label_distributions_[rows, truth[rows]]))
+        assert clf.selection_path_["cv_error"][k] == pytest.approx(wrong / np.sum(y >= 0))
+        assert clf.selection_path_["cv_log_loss"][k] == pytest.approx(np.mean(losses))
+
+
+def test_class_masses_are_in_proportion_to_the_labels():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2))
+    y = np.full(60, -1)
+    y[:6] = [0, 0, 0, 0, 1, 1]
+    plain = HarmonicFunctions(1.0).fit(X, y).label_distributions_[6:]
+    scaled = plain * np.array([2 / 3, 1 / 3]) / plain.sum(axis=0)
+    np.testing.assert_allclose(scaled.sum(axis=0), [2 / 3, 1 / 3])
+    clf = HarmonicFunctions(1.0, class_mass_normalisation=True).fit(X, y)
+    np.testing.assert_allclose(clf.label_distributions_[6:], scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def test_new_points_take_the_weighted_mean_of_the_training_points():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 2)), np.where(np.arange(30) < 6, np.arange(30) % 2, -1)
+    clf = HarmonicFunctions(0.7).fit(X, y)
+    queries = rng.normal(size=(5, 2))
+    W = np.exp(-cdist(queries, X, "sqeuclidean") / (2 * 0.7**2))
+    np.testing.assert_allclose(clf.predict_proba(queries), W @ clf.label_distributions_ / W.sum(axis=1, keepdims=True))
+    # The extension is harmonic: a point joined to the graph without changing it finds its own value there.
+    far = clf.predict_proba(X[:1] + 1e6)
+    assert np.isfinite(far).all()
+
+
+def test_a_long_length_scale_gives_every_point_the_shares_of_the_labels():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(40, 3)), np.full(40, -1)
+    y[:5] = [0, 0, 0, 1, 1]
+    clf = HarmonicFunctions(1e6).fit(X, y)
+    np.testing.assert_allclose(clf.label_distributions_[5:], np.tile([0.6, 0.4], (35, 1)), rtol=1e-9)
+
+
+def test_a_short_length_scale_follows_chains_of_near_neighbours():
+    # On a line with growing gaps, a point joins the side of its smaller gap, whatever the distance to the label.
+    X = np.array([0.0, 1.0, 1.9, 2.7, 3.8, 4.5])[:, None]
+    y = np.array([0, -1, -1, -1, -1, 1])
+    np.testing.assert_array_equal(HarmonicFunctions(0.05).fit(X, y).transduction_, [0, 0, 0, 0, 1, 1])
+
+
+def test_least_error_wins_then_least_log_loss_then_only_connected_graphs():
+    scales = np.array([4.0, 2.0, 1.0, 0.5])
+    error, loss = np.array([0.2, 0.1, 0.1, 0.0]), np.array([0.1, 0.5, 0.4, 0.0])
+    assert HarmonicPath(scales, error, loss, np.array([True, True, True, False])).best() == 2
+    assert HarmonicPath(scales, error, loss, np.ones(4, dtype=bool)).best() == 3
+
+
+def test_labels_may_be_words_and_missing_ones_none():
+    X, truth = make_circles(2, random_state=3)
+    words = np.array(["inner", "outer"])[truth]
+    y = [word if row % 10 == 0 else None for row, word in enumerate(words.tolist())]
+    clf = HarmonicFunctions(missing_label=None).fit(X, y)
+    assert np.mean(clf.transduction_ == words) > 0.98
+    assert clf.selection_path_["length_scale"][clf.selection_path_["chosen"]].item() == clf.length_scale_
+    assert clf.predict(X[:2]).dtype == words.dtype
+
+
+def test_wrong_arguments_are_named():
+    X, y = np.arange(8.0).reshape(4, 2), [0, 1, -1, -1]
+    with pytest.raises(ValueError, match="no point is labelled"):
+        HarmonicFunctions().fit(X, [-1] * 4)
+    with pytest.raises(ValueError, match="only one class: 1"):
+        HarmonicFunctions().fit(X, [1, -1, -1, 1])
+    with pytest.raises(ValueError, match="n_folds must be an integer of at least 2, got 1"):
+        HarmonicFunctions(n_folds=1).fit(X, y)
+    with pytest.raises(ValueError, match=r"length_scale must be a positive finite number.*got -1\.0"):
+        HarmonicFunctions(-1.0).fit(X, y)
+    with pytest.raises(ValueError, match="all points are the same"):
+        HarmonicFunctions().fit(np.ones((4, 2)), y)
+    pairs = np.array([[0.0], [100.0], [0.1], [50.0], [50.1]])
+    with pytest.raises(ValueError, match=r"at length_scale=0\.1 some points are linked to no label"):
+        HarmonicFunctions(0.1).fit(pairs, [0, 1, -1, -1, -1])
