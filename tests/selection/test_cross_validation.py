@@ -47,6 +47,19 @@ def test_path_tries_each_factor_and_knows_the_trivial_ones():
     assert path.best() == 1
 
 
+def test_where_every_labelling_is_as_good_hidden_labels_are_not_known_all_the_same():
+    X, truth = make_circles(2, random_state=3)
+    codes = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    kernels, mean = [RBF(1.0)] * 2, np.zeros(2)
+    errors = [cv_path(X, c, kernels, mean, np.array([1e-5])).cv_error[0] for c in (codes, _swapped(codes))]
+    # Nothing is coupled to anything: whatever is guessed, it is right for one of two opposite labellings.
+    assert sum(errors) == pytest.approx(1)
+
+
+def _swapped(codes):
+    return np.where(codes >= 0, 1 - codes, -1)
+
+
 def test_when_all_length_scales_are_trivial_all_are_cross_validated():
     X, truth = make_circles(2, random_state=3)
     codes = np.where(np.arange(len(truth)) % 60 == 0, truth, -1)

@@ -95,29 +95,32 @@ def cv_path(
     errors = np.full(len(factors), np.nan)
     for k in range(len(factors)):
         if not trivial[k] or trivial.all():
-            errors[k] = cv_error(X, codes, scaled[k], mean, hidden, labels[k], done, **solver)
+            errors[k] = cv_error(X, codes, scaled[k], mean, hidden, done, **solver)
         elif done is not None:
             done(len(hidden))
     return CvPath(np.asarray(factors, dtype=float), errors, trivial, int((codes >= 0).sum()))
 
 
-def cv_error(X, codes: NDArray, kernels, mean, hidden: list[NDArray], start=None, done=None, **solver) -> float:
-    """Share of the labels, hidden fold by fold, that the most probable labelling does not recover."""
+def cv_error(X, codes: NDArray, kernels, mean, hidden: list[NDArray], done=None, **solver) -> float:
+    """Share of the labels, hidden fold by fold, that the most probable labelling does not recover.
+
+    No fold starts from a labelling found before: it would know the hidden labels, and where several labellings are as
+    good, as at short length scales, the solver keeps what it starts from.
+    """
     wrong = 0
     for rows in hidden:
         visible = codes.copy()
         visible[rows] = -1
-        labels = relabel(X, visible, kernels, mean, start, **solver)
+        labels = relabel(X, visible, kernels, mean, **solver)
         wrong += int((labels[rows] != codes[rows]).sum())
         if done is not None:
             done(1)
     return wrong / sum(map(len, hidden))
 
 
-def relabel(X, codes: NDArray, kernels, mean: NDArray, start: NDArray | None = None, **solver) -> NDArray:
-    """Labels of all rows: the known ones, and the most probable ones of the others, sought from `start`."""
+def relabel(X, codes: NDArray, kernels, mean: NDArray, **solver) -> NDArray:
+    """Labels of all rows: the known ones, and the most probable ones of the others."""
     field = LabelField.from_points(X, kernels, codes, mean=mean, n_classes=len(kernels), n_jobs=solver.get("n_jobs"))
     labels = codes.copy()
-    init = None if start is None else start[field.nodes]
-    labels[field.nodes] = map_labels(field, init=init, **solver).labels
+    labels[field.nodes] = map_labels(field, **solver).labels
     return labels
