@@ -15,8 +15,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]" -c constraints.txt
 	@touch $(READY)
 
-demo: $(READY)      ## fit the embedded data sets, print errors beside the paper's, draw circles and helix
-	$(BIN)/python -m coxfield.experiments.demo --output report
+demo: $(READY)      ## the paper's tables and figures from embedded and simulated data: report/index.html
+	$(BIN)/coxfield reproduce --quick --output report
 
 test: lint types unit   ## lint, type checks and all tests
 

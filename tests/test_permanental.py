@@ -209,13 +209,13 @@ def test_janossy_selection_stops_at_what_the_window_resolves():
     assert np.mean(clf.predict(X) == y) > 0.7
 
 
-def test_errors_are_beside_lgcps_on_the_embedded_data():
-    records = permanental.classification(partitions=1)
-    for record, n_test in zip(records, (1000, 332, 4900), strict=True):
-        share = record.error["LGCP"] / 100
-        allowed = 2 * 100 * np.sqrt(share * (1 - share) / n_test)  # two standard errors of LGCP's
-        assert abs(record.error["4 cycles"] - record.error["LGCP"]) < allowed, record
-    assert permanental.render_classification(records).row_count == 3 * 4
+@pytest.mark.parametrize(("data", "n_test"), [("Synth", 1000), ("Diabetes", 332), ("Banana", 4900)])
+def test_errors_are_beside_lgcps_on_the_embedded_data(data, n_test):
+    lgcp, cyclic = (permanental.errors(data, method, seed=0) for method in ("LGCP", "four cycles"))
+    share = lgcp["error"] / 100
+    allowed = 2 * 100 * np.sqrt(share * (1 - share) / n_test)  # two standard errors of LGCP's
+    assert abs(cyclic["error"] - lgcp["error"]) < allowed
+    assert 0 < cyclic["log_loss"] < np.log(2)
 
 
 def test_pickles_data_frames_and_names():

@@ -24,11 +24,13 @@ PICTURES = (".png", ".pdf", ".svg")
 
 def axes_for(ax, projection: str | None = None):
     """The axes given, or new ones."""
+    if ax is not None:
+        return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError("pictures need matplotlib: pip install coxfield[plot]") from None
-    return ax if ax is not None else plt.subplots(layout="constrained", subplot_kw={"projection": projection})[1]
+    return plt.subplots(layout="constrained", subplot_kw={"projection": projection})[1]
 
 
 def plot_selection_path(classifier, ax=None):
@@ -256,3 +258,47 @@ def encode(figure, path: Path) -> bytes:
     with mpl.rc_context({"svg.hashsalt": "coxfield"}):
         figure.savefig(stream, format=ending[1:], dpi=200, metadata=stamp, bbox_inches="tight")
     return stream.getvalue()
+
+
+def plot_reliability(reliabilities, ax=None):
+    """Draw how often classifiers were right against how sure they were.
+
+    On the diagonal probabilities mean what they say; below it a classifier is too sure of itself, above it not sure
+    enough. Bars are two standard errors of what chance alone would do.
+
+    Parameters
+    ----------
+    reliabilities : Reliability, or mapping name -> Reliability
+        From `coxfield.calibration.reliability`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coxfield.calibration import reliability
+    >>> from coxfield.plotting import figure, plot_reliability
+    >>> found = reliability([0, 0, 1], np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]))
+    >>> ax = plot_reliability({"three points": found}, figure().subplots())
+    >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('probability of the predicted class', ['three points: log loss 0.415'])
+    """
+    ax = axes_for(None) if ax is None else ax
+    named = reliabilities if isinstance(reliabilities, dict) else {"classifier": reliabilities}
+    for code, (name, found) in enumerate(named.items()):
+        colour, marker = _style(code)
+        full = found.counts > 0
+        at = found.confidence[full], found.accuracy[full], 2 * found.standard_error[full]
+        label = f"{name}: log loss {found.log_loss:.3f}"
+        ax.errorbar(*at, color=colour, marker=marker, markersize=6, capsize=2, linewidth=1.2, label=label)
+    lowest = min(found.edges[0] for found in named.values())
+    ax.plot([lowest, 1], [lowest, 1], color="0.5", linewidth=1, zorder=0)
+    ax.set(xlabel="probability of the predicted class", ylabel="share of predictions that were right")
+    ax.set_aspect("equal")
+    ax.spines[["top", "right"]].set_visible(False)
+    # Above the axes, where it covers nothing.
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=1, frameon=False)
+    return ax

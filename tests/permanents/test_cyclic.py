@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.experiments import permanental
+from coxfield.experiments.permanental_accuracy import accuracy
 from coxfield.permanents import alpha_permanent, insertion_matrix, log_permanent_ratio_cyclic
 from coxfield.permanents.calibration import calibrate
 from coxfield.permanents.cyclic import expand
@@ -44,16 +44,14 @@ def test_two_old_points_far_from_each_other_are_exact():
     np.testing.assert_allclose(log_permanent_ratio_cyclic(A, rows, [2.0], 1.5), expected)
 
 
-def test_more_cycles_and_more_samples_come_closer_to_the_exact_ratio():
+@pytest.mark.parametrize("n", [6, 14])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("length_scale", [0.5, 1.0])
+def test_more_cycles_and_more_samples_come_closer_to_the_exact_ratio(n, alpha, length_scale):
     # Among points further apart all that is left is that they leave independently, the same for 3 and 4 cycles.
-    records = permanental.accuracy(sizes=(6, 14), length_scales=(0.5, 1.0), patterns=4)
-    assert len(records) == 2 * 3 * 2
-    for record in records:
-        two, three, four = record.cyclic.values()
-        assert two > three > four, record
-        few, _, many = record.importance.values()
-        assert few > many, record
-    assert permanental.render_accuracy(records).row_count == len(records)
+    error = accuracy(n, alpha, length_scale, patterns=4, seed=0)
+    assert error["2 cycles"] > error["3 cycles"] > error["4 cycles"]
+    assert error["100 drawn"] > error["10,000 drawn"]
 
 
 @settings(max_examples=40, deadline=None)

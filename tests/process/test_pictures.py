@@ -9,7 +9,6 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import plotting
-from coxfield.experiments import lgcp_samples
 from coxfield.process import LogGaussianCoxProcess, Pattern, poisson_process
 from coxfield.process.pictures import draw_sample
 
@@ -73,13 +72,3 @@ def test_missing_matplotlib_is_said_plainly(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install coxfield\[plot\]"):
         Pattern([[0.5]], (0, 1)).plot()
-
-
-def test_the_papers_first_figure(tmp_path):
-    record = lgcp_samples.run(random_state=0)
-    assert record.pattern.window.volume == 100
-    assert abs(record.expected_count - 100 * np.exp(0.5)) < 1e-9
-    again = lgcp_samples.run(random_state=0)
-    np.testing.assert_array_equal(record.pattern.points, again.pattern.points)
-    lgcp_samples.draw(tmp_path / "new" / "figure.png", record)
-    assert mpl.image.imread(tmp_path / "new" / "figure.png").shape[0] > 500

@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.cli import fit, label, predict, simulate
+from coxfield.cli import fit, label, predict, reproduce, simulate
 
 
 class CommandGroup(TyperGroup):
@@ -53,6 +53,7 @@ def coxfield(
       coxfield predict model.skops new.csv -o predictions.csv
       coxfield label data.csv --target species -o labelled.csv
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
+      coxfield reproduce --quick
     """  # noqa: D301  # the backspace must reach typer, which keeps the lines after it apart
 
 
@@ -60,6 +61,7 @@ app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
+app.command()(reproduce.reproduce)
 
 
 def main() -> None:

@@ -2,39 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield import plotting
 from coxfield.process import LogGaussianCoxProcess, Pattern
+from coxfield.process.grid import Grid, Intensity
 from coxfield.process.pictures import draw_sample
-from coxfield.whole_files import whole_file
+from coxfield.report.blocks import Figure, Note
+from coxfield.report.item import Item
+from coxfield.report.tasks import Task
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
+
+    from coxfield.report.records import Record
 
 PROCESS = LogGaussianCoxProcess(RBF(1.0), mean=0.0)  # unit length scale and variance, as the paper states
 WINDOW = ((0, 10), (0, 10))  # ours: the paper does not say
+CELLS = 128  # a side: thirteen to a length scale, more than the eye can tell
+NAME = "figure-samples/intensity and points"
 
 
-@dataclass(frozen=True)
-class Record:
-    """A pattern with the intensity it was drawn from, and how many points were to be expected."""
+def sample(seed: int) -> dict[str, Any]:
+    """Draw an intensity and its points, and keep what a picture can show of them."""
+    pattern = PROCESS.sample(WINDOW, resolution=CELLS, random_state=seed)
+    rho = cast("Intensity", pattern.intensity)  # what a Cox process leaves always has one
+    return {
+        "window": WINDOW,
+        "intensity": [[float(f"{value:.4g}") for value in row] for row in rho.values],
+        "points": np.round(pattern.points, 4).tolist(),
+        "expected_of_intensity": rho.integral,
+        "expected_of_process": PROCESS.expected_count(WINDOW),
+    }
 
-    pattern: Pattern
-    expected_count: float
+
+def pattern_of(result: Mapping[str, Any]) -> Pattern:
+    """The pattern that a record holds, with its intensity."""
+    values = np.array(result["intensity"])
+    rho = Intensity(Grid.over(result["window"], values.shape), values)
+    return Pattern(result["points"], result["window"], intensity=rho)
 
 
-def run(random_state: int = 4) -> Record:
-    """Draw an intensity and its points."""
-    return Record(PROCESS.sample(WINDOW, random_state=random_state), PROCESS.expected_count(WINDOW))
+def tasks(quick: bool) -> list[Task]:
+    """One draw, quick or not."""
+    return [Task(NAME, sample, {"seed": 4})]
 
 
-def draw(path: Path, record: Record) -> None:
-    """Draw the intensity on the left and the points on the right."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    picture = plotting.encode(draw_sample(record.pattern), path)
-    with whole_file(path) as stream:
-        stream.write(picture)
+def render(found: Mapping[str, Record]) -> Sequence[Figure | Note]:
+    """The intensity beside its points, and how many points were to be expected."""
+    record = found.get(NAME)
+    if record is None or not record.done:
+        return [Note("There is no result, so no figure. Run `coxfield reproduce figure-samples`.")]
+    pattern = pattern_of(record.result)
+    drawn = Figure(
+        caption="Left: a random intensity, squared exponential kernel of unit variance and length scale, mean zero. "
+        "Right: points drawn from it.",
+        figure=draw_sample(pattern),
+        description=f"An intensity with peaks a length scale or two wide, and {len(pattern)} points that crowd there.",
+        name="lgcp_samples",
+    )
+    counts = (
+        f"{len(pattern)} points were drawn; {record.result['expected_of_intensity']:.0f} were to be expected of this "
+        f"intensity, and {record.result['expected_of_process']:.0f} of a random one. The paper's window and seed are "
+        "not known: ours is a square of side 10."
+    )
+    return [drawn, Note(counts)]
+
+
+ITEM = Item("figure-samples", "Figure LGCPSamples: a log Gaussian Cox process and a sample of it", tasks, render)

@@ -1,26 +1,68 @@
-"""Training and test parts of the embedded data sets, as the paper divides them."""
+"""Training and test parts of the supervised data sets, as the paper divides them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from sklearn.model_selection import ShuffleSplit
 
-from coxfield.datasets import load_banana, load_pima, load_synth
+from coxfield.datasets import fetch_bci, load_banana, load_pima, load_stl10, load_synth
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Partition = tuple["NDArray", ...]
+Partition = tuple["NDArray", "NDArray", "NDArray", "NDArray"]
 """X_train, y_train, X_test, y_test."""
 
+RANDOM = 10  # partitions drawn at random, for data without a standard one
+TRAIN_SIZES = {"Banana": 400, "BCI": 200, "rSTL": 500}
 
-def embedded(banana_partitions: int = 10, random_state: int = 0) -> dict[str, list[Partition]]:
+
+def partition(data: str, seed: int = 0) -> Partition:
+    """One partition of a data set of table supervisedResults; Synth and Diabetes have the standard one only.
+
+    Examples
+    --------
+    >>> X_train, y_train, X_test, y_test = partition("Banana", seed=3)
+    >>> len(y_train), len(y_test)
+    (400, 4900)
+    """
+    if data == "Synth":
+        return load_synth(return_X_y=True)
+    if data == "Diabetes":
+        return load_pima(return_X_y=True)
+    X, y = DRAWN[data](seed)
+    train_size = TRAIN_SIZES[data]
+    # One generator draws all partitions, so that the first ten are the same however many are asked for.
+    splits = ShuffleSplit(RANDOM, train_size=train_size, test_size=len(y) - train_size, random_state=0)
+    train, test = list(splits.split(X))[seed]
+    return X[train], y[train], X[test], y[test]
+
+
+def embedded(banana_partitions: int = RANDOM) -> dict[str, list[Partition]]:
     """Partitions by data set: the standard one of Synth and of Diabetes, random 400/4900 ones of Banana."""
-    X, y = load_banana(return_X_y=True)
-    splits = ShuffleSplit(banana_partitions, train_size=400, test_size=4900, random_state=random_state)
-    return {
-        "Synth": [load_synth(return_X_y=True)],
-        "Diabetes": [load_pima(return_X_y=True)],
-        "Banana": [(X[train], y[train], X[test], y[test]) for train, test in splits.split(X)],
-    }
+    counts = {"Synth": 1, "Diabetes": 1, "Banana": banana_partitions}
+    return {data: [partition(data, seed) for seed in range(count)] for data, count in counts.items()}
+
+
+def _banana(seed: int) -> tuple[NDArray, NDArray]:
+    return load_banana(return_X_y=True)
+
+
+def _bci(seed: int) -> tuple[NDArray, NDArray]:
+    bci = fetch_bci()
+    return bci.X, bci.y
+
+
+def _monkeys_and_trucks(seed: int) -> tuple[NDArray, NDArray]:
+    """500 images each of monkeys and trucks, drawn at random from the labelled images: rSTL."""
+    stl = load_stl10()
+    X, y = np.concatenate([stl.X_train, stl.X_test]), np.concatenate([stl.y_train, stl.y_test])
+    rng = np.random.default_rng(seed)
+    names = stl.target_names.tolist()
+    rows = [rng.choice(np.flatnonzero(y == names.index(kind)), 500, replace=False) for kind in ("monkey", "truck")]
+    return X[np.concatenate(rows)] / 255.0, np.repeat([0, 1], 500)
+
+
+DRAWN = {"Banana": _banana, "BCI": _bci, "rSTL": _monkeys_and_trucks}

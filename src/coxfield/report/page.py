@@ -63,7 +63,8 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"picture": picture, "duration": duration, "kind": kind, "verdict": VERDICTS.get}
+    filters = {"picture": picture, "prose": prose, "duration": duration, "kind": kind, "verdict": VERDICTS.get}
+    environment.filters |= filters
     return environment.get_template(TEMPLATE).render(page=page)
 
 
@@ -71,6 +72,21 @@ def picture(figure: Figure) -> str:
     """A figure as an address that holds it: sharp at any size, and apart from the page's own names."""
     content = base64.b64encode(plotting.encode(figure.figure, Path("figure.svg"))).decode()
     return f"data:image/svg+xml;base64,{content}"
+
+
+def prose(text: str):
+    """Text as HTML, with what stands between backticks as code.
+
+    Examples
+    --------
+    >>> print(prose("run `a < b`"))
+    run <code>a &lt; b</code>
+    """
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    marked = [Markup("<code>{}</code>").format(part) if k % 2 else escape(part) for k, part in enumerate(parts)]
+    return Markup("").join(marked)
 
 
 def kind(block) -> str:
