@@ -1,11 +1,41 @@
-"""The label field: a Potts model on the unlabelled points, and its most probable labelling.
+"""The label field: a Potts model on the unlabelled points, its most probable labelling, and samples of it.
 
 `LabelField` holds the model of section 'Semi-supervised learning' as data; `map_labels` finds its minimum energy by
-minimum cuts and proves how close it is.
+minimum cuts and proves how close it is. `sample` runs one of the samplers `Gibbs`, `SwendsenWang`, `PerturbAndMap` and
+`RandomisedCut`, and says how far the marginals can be trusted.
 """
 
+from coxfield.field.chains import Samples, State, sample
+from coxfield.field.gibbs import Gibbs
 from coxfield.field.mincut import Round
+from coxfield.field.partition import (
+    LogPartition,
+    LogPredictive,
+    log_joint_predictive,
+    log_partition,
+    log_predictive_density,
+)
+from coxfield.field.perturb_and_map import PerturbAndMap
 from coxfield.field.potts import LabelField
+from coxfield.field.randomised_cut import RandomisedCut
 from coxfield.field.solve import MapResult, map_labels
+from coxfield.field.swendsen_wang import SwendsenWang
 
-__all__ = ["LabelField", "MapResult", "Round", "map_labels"]
+__all__ = [
+    "Gibbs",
+    "LabelField",
+    "LogPartition",
+    "LogPredictive",
+    "MapResult",
+    "PerturbAndMap",
+    "RandomisedCut",
+    "Round",
+    "Samples",
+    "State",
+    "SwendsenWang",
+    "log_joint_predictive",
+    "log_partition",
+    "log_predictive_density",
+    "map_labels",
+    "sample",
+]

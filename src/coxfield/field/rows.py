@@ -1,0 +1,75 @@
+"""All couplings of a field, some rows at a time: held where they fit into memory, evaluated anew where they do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.field.coupling import couple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.coupling import Placed
+    from coxfield.field.potts import LabelField
+
+HELD = 2**24  # couplings worth holding: 128 MB, 4096 nodes of one covariance
+
+
+@dataclass(frozen=True)
+class CouplingRows:
+    """Rows of the matrices C^(c)(x_i, x_j), 0 for i = j, one matrix for each different covariance."""
+
+    n: int
+    placed: tuple[Placed, ...]
+    """The different covariances with the nodes in their coordinates."""
+    users: NDArray
+    """Whether each covariance is that of each class, shape (n_covariances, Q)."""
+    step: int
+    """Rows of a block."""
+
+    @property
+    def blocks(self) -> list[slice]:
+        """All rows, cut into blocks."""
+        return [slice(start, min(start + self.step, self.n)) for start in range(0, self.n, self.step)]
+
+    @property
+    def held(self) -> bool:
+        """Whether all couplings are held."""
+        return len(self.placed) * self.n**2 <= HELD
+
+    @cached_property
+    def _matrices(self) -> list[NDArray]:
+        return [self._evaluate(k, slice(0, self.n)) for k in range(len(self.placed))]
+
+    def values(self, k: int, rows: slice) -> NDArray:
+        """Couplings by covariance k between some nodes and all nodes; not to be written to."""
+        return self._matrices[k][rows] if self.held else self._evaluate(k, rows)
+
+    def _evaluate(self, k: int, rows: slice) -> NDArray:
+        values = self.placed[k][rows].values(self.placed[k]).astype(float, copy=False)
+        own = np.arange(rows.start, rows.stop)
+        values[own - rows.start, own] = 0
+        return values
+
+
+def coupling_rows(field: LabelField, step: int) -> CouplingRows:
+    """The couplings of a field in blocks of `step` rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.field import LabelField
+    >>> field = LabelField.from_points(np.array([[0.0], [1.0]]), RBF(1.0), labels=[-1, -1])
+    >>> coupling_rows(field, step=2).values(0, slice(0, 2)).round(4)
+    array([[0.    , 0.6065],
+           [0.6065, 0.    ]])
+    """
+    different = {id(covariance): covariance for covariance in field.covariances}
+    users = np.array([[other is one for other in field.covariances] for one in different.values()])
+    placed = tuple(couple(field.X, covariance).nodes.one for covariance in different.values())
+    return CouplingRows(len(field), placed, users, step)
