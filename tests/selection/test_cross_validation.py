@@ -71,10 +71,8 @@ def test_when_all_length_scales_are_trivial_all_are_cross_validated():
         assert error == cv_error(X, codes, scaled, mean, folds(codes, 5))
 
 
-def test_the_longest_good_length_scale_wins():
+def test_the_longest_length_scale_of_least_error_wins():
     factor, nothing = np.array([8.0, 4.0, 2.0, 1.0, 0.5]), np.zeros(5, dtype=bool)
-    errors = np.array([0.5, 0.2, 0.1, 0.0, 0.0])
-    assert CvPath(factor, errors, nothing, n_labelled=10).best() == 2  # one label more than the best is no evidence
-    assert CvPath(factor, errors, nothing, n_labelled=100).best() == 3
-    untried = np.array([np.nan, np.nan, np.nan, 0.3, 0.2])
-    assert CvPath(factor, untried, np.isnan(untried), n_labelled=10).best() == 3
+    assert CvPath(factor, np.array([0.5, 0.2, 0.1, 0.0, 0.0]), nothing).best() == 3
+    untried = np.array([np.nan, np.nan, 0.2, 0.3, 0.2])
+    assert CvPath(factor, untried, np.isnan(untried)).best() == 2

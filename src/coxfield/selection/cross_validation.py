@@ -29,18 +29,15 @@ class CvPath:
     trivial: NDArray
     """Whether, with all labels known, every unlabelled point goes to one class. Such a length scale is no candidate,
     and its folds are not solved, unless all are such."""
-    n_labelled: int
 
     def best(self) -> int:
-        """Index of the winner: the longest good length scale.
+        """Index of the winner: least error, and the longest length scale among equals.
 
-        Good is one that is not trivial and errs on at most one label more than the best of those. With few labels the
-        errors are coarse, and ties the rule. From long to short the field goes from one class taking all, through
-        labellings that follow the gaps in the data, to every point on its own; the longest of the good ones is the
-        smoothest, and one label more or less is no evidence against it.
+        With few labels the errors are coarse, and ties the rule. From long to short the field goes from one class
+        taking all, through labellings that follow the gaps in the data, to every point on its own; the longest of the
+        good ones that are not trivial is the smoothest.
         """
-        enough = np.nanmin(self.cv_error) + 1.0001 / self.n_labelled
-        return int(np.argmax(self.cv_error <= enough))  # NaN is not
+        return int(np.nanargmin(self.cv_error))  # the first of equals
 
     def columns(self, length_scale: float) -> dict[str, NDArray]:
         """The path as named columns."""
@@ -98,7 +95,7 @@ def cv_path(
             errors[k] = cv_error(X, codes, scaled[k], mean, hidden, done, **solver)
         elif done is not None:
             done(len(hidden))
-    return CvPath(np.asarray(factors, dtype=float), errors, trivial, int((codes >= 0).sum()))
+    return CvPath(np.asarray(factors, dtype=float), errors, trivial)
 
 
 def cv_error(X, codes: NDArray, kernels, mean, hidden: list[NDArray], done=None, **solver) -> float:
