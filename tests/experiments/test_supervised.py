@@ -61,6 +61,6 @@ def test_the_table_shows_means_differences_and_what_is_missing():
         found[name] = new_record(name, arguments, DONE, result={"error": error}, seconds=3.0)
     (table,) = supervised.render(found)
     rows = {row[:2]: row[2:] for row in table.rows}
-    assert rows["Banana", "LGCP"] == ("400/4900", "2", "11.4", "11.00 ± 1.00", "−0.40", "3")
-    assert rows["BCI", "GPC"] == ("200/200", "–", "24.5", "–", "–", "–")
+    assert rows["Banana", "LGCP"] == ("400/4900", "2", "11.4", "11.00 ± 1.00", "−0.40", "10.0–12.0", "3")
+    assert rows["BCI", "GPC"] == ("200/200", "–", "24.5", "–", "–", "–", "–")
     assert len(rows) == 15

@@ -24,9 +24,9 @@ class Table:
 
     @property
     def words(self) -> list[int]:
-        """Columns without a single digit: words, to be read from the left."""
-        cells = [[row[k] for row in self.rows] for k in range(len(self.headings))]
-        return [k for k, column in enumerate(cells) if not any(c.isdigit() for cell in column for c in cell)]
+        """Columns of words without a single digit, to be read from the left."""
+        columns = ["".join(row[k] for row in self.rows) for k in range(len(self.headings))]
+        return [k for k, text in enumerate(columns) if text.strip(MISSING) and not any(map(str.isdigit, text))]
 
     @property
     def grouped(self) -> bool:
@@ -97,6 +97,11 @@ class Mean:
         """Standard error of the mean; NaN of fewer than two values."""
         count = len(self.values)
         return float(np.std(self.values, ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
+
+    @property
+    def range(self) -> str:
+        """The least and the largest value, one decimal each."""
+        return f"{min(self.values):.1f}–{max(self.values):.1f}" if len(self.values) > 1 else MISSING
 
     def __str__(self) -> str:
         """The mean and its standard error, two decimals each.
