@@ -2,10 +2,28 @@
 
 import argparse
 
-from benchmarks import cross_validation, gaussian_field, leave_one_out, map_labels, permanental, prediction
+from benchmarks import (
+    cross_validation,
+    gaussian_field,
+    leave_one_out,
+    map_labels,
+    permanental,
+    prediction,
+    pseudo_likelihood,
+    samplers,
+)
 
 parser = argparse.ArgumentParser(description="Measure speed and memory as ratios against peers in the same run.")
 parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs")
 options = parser.parse_args()
-for benchmark in (prediction, leave_one_out, cross_validation, map_labels, gaussian_field, permanental):
+for benchmark in (
+    prediction,
+    leave_one_out,
+    pseudo_likelihood,
+    cross_validation,
+    map_labels,
+    gaussian_field,
+    permanental,
+    samplers,
+):
     benchmark.run(quick=options.quick)

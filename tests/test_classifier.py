@@ -272,7 +272,12 @@ def test_verbose_says_how_long_it_took(capsys):
 @pytest.mark.parametrize(
     ("params", "y", "weights", "words"),
     [
-        ({"selection": "loo"}, None, None, "selection must be one of 'loo_error', 'loo_log_loss', None; got 'loo'"),
+        (
+            {"selection": "loo"},
+            None,
+            None,
+            "selection must be one of 'loo_error', 'loo_log_loss', 'pseudo_likelihood', None; got 'loo'",
+        ),
         ({}, ["a"] * 6, None, "at least two classes.*'a'"),
         ({"kernel": RBF(0.0)}, None, None, "length_scale of the covariance must be positive and finite, got 0.0"),
         ({"kernel": RBF([1.0, 2.0, 3.0])}, None, None, "3 entries but the data have 2 features"),

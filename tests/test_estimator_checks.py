@@ -9,10 +9,13 @@ from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 ESTIMATORS = [
     LGCPClassifier(),
     LGCPClassifier(selection="loo_log_loss"),
+    LGCPClassifier(selection="pseudo_likelihood"),
     LGCPClassifier(Matern(2.0), selection=None),
     SLGCPClassifier(),
     SLGCPClassifier(missing_label=None),
     SLGCPClassifier(Matern(2.0), selection=None, missing_label=None),
+    SLGCPClassifier(inference="marginals", random_state=0, missing_label=None),
+    SLGCPClassifier(Matern(2.0), inference="perturb_and_map", selection=None, random_state=0, missing_label=None),
     PermanentalClassifier(),
     PermanentalClassifier(Matern(2.0), selection=None),
 ]

@@ -175,7 +175,7 @@ def _group_sums(training, group: Group, queries, leave_out, n_jobs) -> NDArray:
     n, columns, dtype = queries.shape[0], len(group.rows), queries.dtype
     threads = blocks.n_threads(n_jobs)
     step, width = blocks.tile_shape(n, columns, dtype.itemsize, threads)
-    own_column = _columns_of(group, training, leave_out)
+    own_column = columns_of(group, training, leave_out)
     sums = np.zeros((n, len(group.classes)))
 
     def work(rows: slice) -> None:
@@ -210,7 +210,7 @@ def _remove_floor(group: Group, sums: NDArray, dtype) -> None:
     sums[sums < totals] = 0
 
 
-def _columns_of(group: Group, training: TrainingPoints, leave_out) -> NDArray | None:
+def columns_of(group: Group, training: TrainingPoints, leave_out) -> NDArray | None:
     """Column that holds the left-out training row of each query; -1 when it is in another group."""
     if leave_out is None:
         return None
@@ -236,7 +236,7 @@ def _careful_log_sums(training: TrainingPoints, X, logs: NDArray, leave_out, n_j
         if not group.covariance.recognised:
             continue
         queries = training.place(group, X.astype(np.float64))
-        own_column = _columns_of(group, training, leave_out)
+        own_column = columns_of(group, training, leave_out)
 
         def work(rows: slice, group=group, queries=queries, own_column=own_column) -> None:
             own = None if own_column is None else own_column[rows]

@@ -14,15 +14,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coxfield import covariance
 from coxfield.class_sums import ClassSums, arrange, class_sums
 from coxfield.decision import decide, log_probabilities, relative_scores
-from coxfield.progress import progress
-from coxfield.selection.length_scale_path import candidate_factors, finer_factors, passes
-from coxfield.selection.loo import LooPath, loo_path
+from coxfield.selection.length_scale_path import candidate_factors
+from coxfield.selection.pseudo_likelihood import learn
+from coxfield.selection.search import Search
+from coxfield.selection.start import Start, starting_points
 from coxfield.validation import by_class, check_weights, class_kernels, like
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SELECTIONS = ("loo_error", "loo_log_loss", None)
+SELECTIONS = ("loo_error", "loo_log_loss", "pseudo_likelihood", None)
+UNBOUNDED = (1e-300, 1e300)  # the prior bounds the default kernel, in units of the data
 
 
 class LGCPClassifier(ClassifierMixin, BaseEstimator):
@@ -40,18 +42,26 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
     kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
         Covariance function, shared or one a class. None stands for `RBF(1.0)`, whose length scale and signal variance
         are both set by the selection. Products of constants with one `RBF`, `Matern` or `RationalQuadratic` take the
-        fast path, isotropic or with a length scale a feature; other kernels are called block by block.
+        fast path, isotropic or with a length scale a feature; other kernels are called block by block. When parameters
+        are learned, classes that are given the same object share them, and others have their own.
     mean : float or mapping class -> float, default=0.0
         Means mu_i of the Gaussian processes: a prior bias between classes. Classes that a mapping leaves out have mean
         0.
-    selection : {"loo_error", "loo_log_loss", None}, default="loo_error"
+    selection : {"loo_error", "loo_log_loss", "pseudo_likelihood", None}, default="loo_error"
         "loo_error" multiplies the length scales by the factor with the least leave-one-out 0-1 loss, ties broken by log
         loss (the paper's rule); with the default kernel it also sets the signal variance by leave-one-out log
-        loss. "loo_log_loss" chooses length scale and signal variance together by log loss. None takes the kernel as it
-        is. Parameters with bounds "fixed" stay.
+        loss. "loo_log_loss" chooses length scale and signal variance together by log loss. "pseudo_likelihood" learns
+        all that is free in the kernel, a length scale a feature included, the signal variance and the class means, by
+        maximising the sum of leave-one-out log probabilities under a weak prior, within the bounds of the kernel:
+        choose it when the probabilities matter (`docs/probabilities.md`). None takes the kernel as it is. Parameters
+        with bounds "fixed" stay.
     length_scales : array-like, default=None
         Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
-        from twice the root mean square distance downwards, each shorter by sqrt(2), and six more around the best.
+        from twice the root mean square distance downwards, each shorter by sqrt(2), and six more around the best. With
+        "pseudo_likelihood" this is where learning looks for its start.
+    learn_mean : bool, default=True
+        Whether "pseudo_likelihood" learns the means too, starting from `mean`. Say False when they stand for something
+        that the training points do not show, such as class shares that will be different.
     n_jobs : int, default=None
         Threads; None for as many as a matrix product takes, -1 for all processors.
     verbose : int, default=0
@@ -65,8 +75,12 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
         What was tried, ready for a data frame: "length_scale" (the factor, for kernels with more than one), "variance"
-        (the factor), "loo_error", "loo_log_loss" and "chosen". Absent with `selection=None`.
+        (the factor), "loo_error", "loo_log_loss" and "chosen". Absent with `selection=None`. With "pseudo_likelihood"
+        what was chosen is where learning started; absent if the kernel was not recognised, for then it starts as it is.
         `coxfield.plotting.plot_selection_path` draws it.
+    learning_path_ : dict of arrays
+        With `selection="pseudo_likelihood"`, the steps of the learning: "step", "log_pseudo_likelihood" and
+        "log_posterior", which is what grows.
     loo_error_ : float
         Leave-one-out 0-1 loss of the fitted model.
     X_fit_, y_fit_ : the training points, and their class numbers
@@ -91,6 +105,7 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         mean=0.0,
         selection="loo_error",
         length_scales=None,
+        learn_mean=True,
         n_jobs=None,
         verbose=0,
     ):
@@ -98,6 +113,7 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         self.mean = mean
         self.selection = selection
         self.length_scales = length_scales
+        self.learn_mean = learn_mean
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -123,7 +139,8 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.selection not in SELECTIONS:
             raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}; got {self.selection!r}")
-        self.__dict__.pop("selection_path_", None)  # an earlier fit's
+        for earlier in ("selection_path_", "learning_path_"):
+            self.__dict__.pop(earlier, None)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         weights = check_weights(sample_weight, X)
@@ -136,12 +153,12 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
                 f"LGCPClassifier needs at least two classes, and y holds only one class: {self.classes_.tolist()[0]!r}"
             )
         self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
-        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
+        kernels = self._given_kernels()
         self.X_fit_, self.y_fit_ = X, codes
         self._loo_error: float | None = None
         self._arrange(X, codes, weights, kernels)
         if self.selection is not None:
-            kernels = self._select(kernels)
+            kernels = self._learn(kernels) if self.selection == "pseudo_likelihood" else self._select(kernels)
             self._arrange(X, codes, weights, kernels)
         shared = not isinstance(self.kernel, Mapping)
         self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
@@ -161,31 +178,50 @@ class LGCPClassifier(ClassifierMixin, BaseEstimator):
         if fitted:
             self._arrange(self.X_fit_, self.y_fit_, weights, class_kernels(self.kernel_, self.classes_))
 
+    def _given_kernels(self) -> list:
+        """One kernel a class; classes that share one have the same object."""
+        learning = self.selection == "pseudo_likelihood"
+        if self.kernel is None:
+            return class_kernels(RBF(1.0, UNBOUNDED) if learning else RBF(1.0), self.classes_)
+        kernels = class_kernels(self.kernel, self.classes_)
+        if learning and isinstance(self.kernel, Mapping):
+            # Kernels that are equal now may be learned to differ, unless they are one.
+            return [self.kernel[label] for label in self.classes_.tolist()]
+        return kernels
+
     def _arrange(self, X, codes, weights, kernels) -> None:
         described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
         self._training = arrange(X, codes, [described[id(kernel)] for kernel in kernels], weights)
 
+    def _search(self, criterion: str) -> Search:
+        set_variance = self.kernel is None or criterion == "loo_log_loss"
+        bounded = self.kernel is not None
+        return Search(self.mean_, criterion, self.length_scales, bounded, set_variance, self.n_jobs, self.verbose)
+
     def _select(self, kernels) -> list:
         """The kernels with the length scale, and where it is free the signal variance, that leave-one-out prefers."""
         distinct = list({id(kernel): kernel for kernel in kernels}.values())
-        bounded = self.kernel is not None
-        path = self._try(distinct, candidate_factors(self._training, distinct, self.length_scales, bounded=bounded))
-        if self.length_scales is None:
-            finer = finer_factors(path.factor[path.best(self.selection)], distinct, bounded=bounded)
-            path = path.joined(self._try(distinct, finer)) if finer.size else path
+        search = self._search(self.selection)
+        factors = candidate_factors(self._training, distinct, self.length_scales, bounded=search.bounded)
+        path = search.path(self._training, distinct, factors)
         best = path.best(self.selection)
         chosen = {id(kernel): covariance.rescale(kernel, path.factor[best], path.variance[best]) for kernel in distinct}
         self.selection_path_ = path.columns(self._training, best)
         self._loo_error = float(path.loo_error[best])
         return [chosen[id(kernel)] for kernel in kernels]
 
-    def _try(self, distinct, factors) -> LooPath:
-        """Leave-one-out losses for some factors of the length scales."""
-        asked = self.kernel is None or self.selection == "loo_log_loss"
-        free = asked and all(map(covariance.variance_is_free, distinct))
-        total = passes(self._training, len(factors)) * len(self.y_fit_)
-        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
-            return loo_path(self._training, self.mean_, factors, free_variance=free, n_jobs=self.n_jobs, done=done)
+    def _learn(self, kernels) -> list:
+        """The kernels with all that is free in them learned by pseudo-likelihood; the means are learned too."""
+        starts = [Start(kernels, {})]
+        if all(group.covariance.recognised for group in self._training.groups):
+            starts = starting_points(self._training, kernels, self._search("loo_log_loss"))
+        options = {"learn_mean": self.learn_mean, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        learned = [learn(self._training, start.kernels, self.mean_, **options) for start in starts]
+        best = int(np.argmax([end.path["log_posterior"][-1] for end in learned]))
+        if starts[best].columns:
+            self.selection_path_ = starts[best].columns
+        self.mean_, self.learning_path_ = learned[best].mean, learned[best].path
+        return learned[best].kernels
 
     def _sums(self, X) -> tuple[NDArray, ClassSums]:
         """Prior terms and class sums of new points."""

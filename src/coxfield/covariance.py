@@ -184,6 +184,47 @@ def rescale(kernel, length_factor: float, variance_factor: float):
     return rescale_variance(rescale_length(kernel, float(length_factor)), float(variance_factor))
 
 
+def with_variance(kernel):
+    """The kernel with a constant factor for the signal variance to be learned in, unless it has constants of its own.
+
+    The factor has no bounds to speak of: where all sums are small, a useful variance may be 1e14. Kernels that are not
+    recognised stay as they are.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> with_variance(RBF(2.0)), with_variance(3.0**2 * RBF(2.0))
+    (1**2 * RBF(length_scale=2), 3**2 * RBF(length_scale=2))
+    """
+    found = _factorise(kernel)
+    if found is None or found[1] is None or _constants(kernel):
+        return kernel
+    return kernels.ConstantKernel(1.0, (1e-300, 1e300)) * kernel
+
+
+def _constants(kernel) -> list[str]:
+    return [name for name in kernel.get_params() if name.split("__")[-1] == "constant_value"]
+
+
+def rescale_within_bounds(kernel, length_factor: float, variance_factor: float):
+    """The kernel with free length scales and signal variance multiplied, each as far as its bounds allow.
+
+    Unlike `rescale`, the kernel keeps its form and its bounds.
+    """
+    scaled = rescale_length(kernel, float(length_factor))
+    free = [name for name in _constants(scaled) if not _is_fixed(scaled, name)]
+    if free:
+        scaled.set_params(**{free[0]: scaled.get_params()[free[0]] * float(variance_factor)})
+    low, high = scaled.bounds.reshape(-1, 2).T
+    return scaled.clone_with_theta(np.clip(scaled.theta, low, high))
+
+
+def reshape_length(kernel, shape: NDArray):
+    """The kernel with `shape` for the length scales of the features, where it has one a feature and they are free."""
+    params = kernel.get_params()
+    return clone(kernel).set_params(**{name: shape for name in free_length_scales(kernel) if np.size(params[name]) > 1})
+
+
 NONNEGATIVE = (
     kernels.RBF,
     kernels.Matern,

@@ -25,6 +25,14 @@ class Profile(Protocol):
         """Overwrite squared distances by log c(d2)."""
         ...
 
+    def log_slope_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by log(-2 c'(d2)): what derivatives by length scales are made of.
+
+        The derivative of c by the logarithm of the length scale of feature k is -2 c'(d2) (z_k - z'_k)^2. Where it is
+        infinite, at the distance 0 of rough profiles, the product with the distance is 0: so the logarithm is -inf.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class SquaredExponential:
@@ -34,6 +42,10 @@ class SquaredExponential:
         """Overwrite squared distances by -d2 / 2."""
         d2 *= -0.5
         return d2
+
+    def log_slope_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by -d2 / 2: the profile is its own slope."""
+        return self.log_of(d2)
 
 
 @dataclass(frozen=True)
@@ -56,11 +68,31 @@ class Matern:
         return t
 
     def _log_bessel_form(self, t: NDArray) -> NDArray:
-        """Log of 2^(1-nu) / Gamma(nu) t^nu K_nu(t); kve = K_nu e^t neither over- nor underflows for large t."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = (1 - self.nu) * math.log(2) - gammaln(self.nu) + self.nu * np.log(t) + np.log(kve(self.nu, t)) - t
+        """Log of 2^(1-nu) / Gamma(nu) t^nu K_nu(t), the profile."""
+        value = self._log_bessel(t, self.nu, self.nu)
         # At t = 0 (and where kve overflows just beside it) the profile is 1.
         return np.where(np.isfinite(value), np.minimum(value, 0), 0)
+
+    def _log_bessel(self, t: NDArray, power: float, order: float) -> NDArray:
+        """Log of 2^(1-nu) / Gamma(nu) t^power K_order(t); kve = K e^t neither over- nor underflows for large t."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (1 - self.nu) * math.log(2) - gammaln(self.nu) + power * np.log(t) + np.log(kve(order, t)) - t
+
+    def log_slope_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by the logarithm of the slope: t^nu becomes 2 nu t^(nu-1), K_nu K_(nu-1)."""
+        d2 *= 2 * self.nu
+        t = np.sqrt(d2, out=d2)
+        if self.nu == 1.5:
+            return np.subtract(math.log(3), t, out=t)
+        if self.nu == 2.5:
+            return np.subtract(math.log(5 / 3) + np.log1p(t), t, out=t)
+        if self.nu == 0.5:
+            with np.errstate(divide="ignore"):
+                slope = -t - np.log(t)
+        else:
+            slope = math.log(2 * self.nu) + self._log_bessel(t, self.nu - 1, self.nu - 1)
+        t[...] = np.where(np.isfinite(slope), slope, -np.inf)
+        return t
 
 
 @dataclass(frozen=True)
@@ -75,3 +107,15 @@ class RationalQuadratic:
         np.log1p(d2, out=d2)
         d2 *= -self.alpha
         return d2
+
+    def log_slope_of(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by -(alpha + 1) log(1 + d2 / (2 alpha))."""
+        d2 /= 2 * self.alpha
+        np.log1p(d2, out=d2)
+        d2 *= -(self.alpha + 1)
+        return d2
+
+    def by_log_alpha(self, d2: NDArray) -> NDArray:
+        """Derivative of log c by log alpha at squared distances, which stay as they are."""
+        u = d2 / (2 * self.alpha)
+        return self.alpha * (u / (1 + u) - np.log1p(u))

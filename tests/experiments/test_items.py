@@ -44,5 +44,5 @@ def test_without_results_something_is_said_no_figure_shown_and_no_claim_tested(i
 def test_items_are_chosen_by_name_in_the_order_asked():
     assert [item.name for item in choose(["table-2", "figure-helix", "table-2"])] == ["table-2", "figure-helix"]
     assert choose(None) == choose(["all"]) == list(ITEMS.values())
-    with pytest.raises(ValueError, match="no item 'table-7' .* all, figure-samples"):
+    with pytest.raises(ValueError, match=r"no item 'table-7' .* all, figure-samples"):
         choose(["table-1", "table-7"])

@@ -21,7 +21,7 @@ def test_partitions_are_the_papers():
 
 
 def test_random_partitions_differ_and_cover_the_data():
-    X, y = load_banana(return_X_y=True)
+    X, _ = load_banana(return_X_y=True)
     first, second = partitions.partition("Banana", 0), partitions.partition("Banana", 1)
     assert not np.array_equal(first[0], second[0])
     assert np.array_equal(np.sort(np.concatenate([first[0], first[2]]), axis=0), np.sort(X, axis=0))

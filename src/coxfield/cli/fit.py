@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class Selection(StrEnum):
-    """How the length scale is chosen: `selection` of `LGCPClassifier`, spelt for a command line."""
+    """How parameters are chosen: `selection` of `LGCPClassifier`, spelt for a command line."""
 
     loo_error = "loo_error"
     loo_log_loss = "loo_log_loss"
+    pseudo_likelihood = "pseudo_likelihood"
 
 
 def fit(
@@ -40,7 +41,7 @@ def fit(
     drop: options.DropOption = None,
     selection: Annotated[
         Selection,
-        typer.Option("--selection", "-s", help="Choose the length scale by this leave-one-out loss."),
+        typer.Option("--selection", "-s", help="How parameters are chosen: by which leave-one-out loss."),
     ] = Selection.loo_error,
     length_scale: options.LengthScaleOption = None,
     jobs: options.JobsOption = None,

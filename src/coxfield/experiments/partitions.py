@@ -12,7 +12,7 @@ from coxfield.datasets import fetch_bci, load_banana, load_pima, load_stl10, loa
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Partition = tuple["NDArray", "NDArray", "NDArray", "NDArray"]
+Partition = tuple["NDArray", ...]
 """X_train, y_train, X_test, y_test."""
 
 RANDOM = 10  # partitions drawn at random, for data without a standard one
@@ -46,16 +46,16 @@ def embedded(banana_partitions: int = RANDOM) -> dict[str, list[Partition]]:
     return {data: [partition(data, seed) for seed in range(count)] for data, count in counts.items()}
 
 
-def _banana(seed: int) -> tuple[NDArray, NDArray]:
+def _banana(seed: int) -> tuple[NDArray, ...]:
     return load_banana(return_X_y=True)
 
 
-def _bci(seed: int) -> tuple[NDArray, NDArray]:
+def _bci(seed: int) -> tuple[NDArray, ...]:
     bci = fetch_bci()
     return bci.X, bci.y
 
 
-def _monkeys_and_trucks(seed: int) -> tuple[NDArray, NDArray]:
+def _monkeys_and_trucks(seed: int) -> tuple[NDArray, ...]:
     """500 images each of monkeys and trucks, drawn at random from the labelled images: rSTL."""
     stl = load_stl10()
     X, y = np.concatenate([stl.X_train, stl.X_test]), np.concatenate([stl.y_train, stl.y_test])

@@ -28,7 +28,7 @@ PAPER = {  # table supervisedResults, per cent
 SIZES = {"Synth": "250/1000", "Diabetes": "200/332", "Banana": "400/4900", "rSTL": "500/500", "BCI": "200/200"}
 PARTITIONS = {"Synth": 1, "Diabetes": 1, "Banana": 10, "rSTL": 10, "BCI": 10}  # 1: the standard one
 QUICK = {"Synth": 1, "Diabetes": 1, "Banana": 3}
-HEADINGS = "data method train/test partitions paper ours difference range seconds".split()
+HEADINGS = ("data", "method", "train/test", "partitions", "paper", "ours", "difference", "range", "seconds")
 NOTE = (
     "Mean and standard error over random partitions; Synth and Diabetes have one standard partition. The paper gives "
     "no standard errors, and one figure for a random partition of each of the others: the range is what such a figure "
@@ -71,7 +71,7 @@ def render(found: Mapping[str, Record]) -> Sequence[Table]:
     return [
         Table(
             caption="Test error, %. Length scales of LGCP and SVM by leave-one-out 0-1 loss.",
-            headings=tuple(HEADINGS),
+            headings=HEADINGS,
             rows=tuple(rows),
             notes=(NOTE,),
         )

@@ -71,7 +71,7 @@ def candidate_factors(training: TrainingPoints, kernels, length_scales, *, bound
             raise ValueError(f"length_scales must be a list of positive finite numbers, got {length_scales!r}")
         return np.sort(factors)[::-1]
     factors = default_factors(training)
-    inside = _within_bounds(factors, kernels) if bounded else factors
+    inside = within_bounds(factors, kernels) if bounded else factors
     if not inside.size:
         raise ValueError(
             f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, outside the "
@@ -87,10 +87,11 @@ def finer_factors(best: float, kernels, *, bounded: bool) -> NDArray:
     """
     steps = np.array([3, -1, 2, -2, 1, -3])
     factors = best * 2 ** (steps / 8)
-    return _within_bounds(factors, kernels) if bounded else factors
+    return within_bounds(factors, kernels) if bounded else factors
 
 
-def _within_bounds(factors: NDArray, kernels) -> NDArray:
+def within_bounds(factors: NDArray, kernels) -> NDArray:
+    """The factors that keep the length scales of all kernels within their bounds."""
     low, high = np.array([length_scale_bounds(kernel) for kernel in kernels]).T
     return factors[(factors >= low.max()) & (factors <= high.min())]
 
