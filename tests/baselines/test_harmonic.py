@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from coxfield.baselines import HarmonicFunctions
-from coxfield.baselines.harmonic import HarmonicPath, eliminate, step_weights
+from coxfield.baselines.elimination import eliminate
+from coxfield.baselines.harmonic import HarmonicPath, step_weights
 from coxfield.datasets import make_circles
 from coxfield.selection.cross_validation import folds
 from strategies import labelled_points

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from sklearn.multiclass import OneVsRestClassifier
 
 from coxfield.baselines import VariationalGPClassifier
-from coxfield.baselines.variational_gp import best_scores, bound_gradient, curvature, posterior, settle
+from coxfield.baselines.variational_bound import best_scores, bound_gradient, curvature, posterior, settle
 from coxfield.datasets import load_banana, load_synth
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy.special import softmax
 
-from coxfield.field import diagnostics
+from coxfield.field.diagnostics import never_seen_error, r_hat, standard_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +104,7 @@ class Samples:
 
     @cached_property
     def _series_errors(self) -> NDArray:
-        return diagnostics.standard_error(self.series)
+        return standard_error(self.series)
 
     @cached_property
     def effective_sample_size(self) -> NDArray:
@@ -125,12 +125,12 @@ class Samples:
         that never changes.
         """
         slowest = min(self.effective_sample_size.min(initial=self.n_draws), self.n_draws)
-        return np.hypot(self._series_errors, diagnostics.never_seen_error(slowest))
+        return np.hypot(self._series_errors, never_seen_error(slowest))
 
     @cached_property
     def r_hat(self) -> NDArray:
         """Split R-hat of the series, shape (n, Q); 1 for a node that never changes and is alike in all chains."""
-        return diagnostics.r_hat(self.series)
+        return r_hat(self.series)
 
 
 def sample(
