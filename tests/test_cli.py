@@ -565,6 +565,24 @@ def test_one_class_for_all_is_warned_of_in_a_sentence_even_if_quiet():
     assert run(*LABEL, *QUICK, "--quiet").stderr == ""
 
 
+def test_marginals_come_with_probabilities(data):
+    chosen = ["--inference", "marginals", "--seed", "3"]
+    result = run(*LABEL, *QUICK, *chosen, "-o", "out.csv", "--plot", "out.svg")
+    out = pl.read_csv("out.csv")
+    model = library_labels(data, length_scales=[0.7], inference="marginals", random_state=3)
+    added = ["given", "score_cat", "score_dog", "probability_cat", "probability_dog"]
+    assert out.columns == [*data.columns, *added]
+    assert out["species"].to_list() == model.transduction_.tolist()
+    np.testing.assert_array_equal(out["probability_cat", "probability_dog"].to_numpy(), model.label_distributions_)
+    lines = dict(line.split(": ", 1) for line in result.stderr.splitlines())
+    doubt = (1 - model.label_distributions_.max(axis=1)).sum()
+    assert lines["Errors to expect"] == f"{doubt:.1f} of the 32 labels found, if the model is right"
+    assert "Certified" not in lines
+    assert "found, not proven: 32" in Path("out.svg").read_text()
+    data.with_columns(probability_dog=pl.lit(1)).write_csv("data.csv")
+    assert "has a column 'probability_dog' already" in refusal(*LABEL, *QUICK, *chosen)
+
+
 @pytest.mark.usefixtures("data")
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_pictures_are_drawn_in_the_format_of_their_ending(ending, start):

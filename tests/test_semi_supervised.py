@@ -5,14 +5,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.field import LabelField, map_labels
-from coxfield.semi_supervised import TrivialLabellingWarning
+from coxfield.semi_supervised import ChainsDisagreeWarning, TrivialLabellingWarning
 
 KERNEL = 0.25 * RBF(1.0)
 
@@ -164,6 +166,9 @@ def test_pickle_and_clone_keep_the_model():
         ({}, [1, -1, -1, 1, -1, -1], "at least two classes, got only one class: .*1"),
         ({"selection": "loo_error"}, None, "selection must be one of 'cv_error', None; got 'loo_error'"),
         ({"n_folds": 1}, None, "n_folds must be an integer of at least 2, got 1"),
+        ({"inference": "mode"}, None, "inference must be one of 'map', 'marginals', 'perturb_and_map'; got 'mode'"),
+        ({"inference": "marginals", "n_draws": 15}, None, "n_draws must be None or an integer of at least 16, got 15"),
+        ({"inference": "perturb_and_map", "n_draws": 2.5}, None, "integer of at least 4, got 2.5"),
         ({"kernel": DotProduct(), "selection": None}, None, "negative"),
         ({"kernel": RBF(0.0)}, None, "length_scale of the covariance must be positive and finite, got 0.0"),
         ({"mean": {7: 1.0}}, None, "mean names the class 7"),
@@ -189,3 +194,161 @@ def test_the_callers_arrays_are_not_edited():
     SLGCPClassifier(KERNEL, selection=None).fit(X, y)
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
+
+
+SAMPLED = ("marginals", "perturb_and_map")
+MAP_ONLY = ("certified_", "energy_", "lower_bound_", "gap_", "result_")
+
+
+def clouds():
+    """Two clouds that touch, two labels in each."""
+    X, truth = make_blobs(200, centers=[[0, 0], [4, 0]], random_state=0)
+    known = np.concatenate([np.flatnonzero(truth == label)[:2] for label in (0, 1)])
+    y = np.full(len(truth), -1)
+    y[known] = truth[known]
+    return X, truth, y
+
+
+def tiny(n_classes):
+    X = np.random.default_rng(n_classes).normal(size=(10, 2))
+    y = np.full(10, -1)
+    y[:n_classes] = np.arange(n_classes)
+    return X, y
+
+
+@pytest.mark.filterwarnings("ignore::coxfield.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.parametrize("kernel", [1.5 * RBF(1.0), {0: RBF(1.0), 1: 0.8 * Matern(2.0), 2: 0.5 * RBF(0.5)}])
+def test_label_distributions_are_marginals_of_the_field(kernel):
+    X, y = tiny(3)
+    clf = SLGCPClassifier(
+        kernel, mean={1: 0.2}, selection=None, inference="marginals", n_draws=2000, random_state=0
+    ).fit(X, y)
+    field = LabelField.from_points(X, kernel, y, mean=[0.0, 0.2, 0.0])
+    labels, energies = field.enumerate()
+    exact = np.stack([softmax(-energies) @ (labels == c) for c in range(3)], axis=1)
+    off = clf.label_distributions_[field.nodes] - exact
+    assert (np.abs(off) < 4.5 * clf.marginal_errors_[field.nodes]).all()
+    assert (clf.marginal_errors_[field.nodes] < 0.05).all()
+
+
+def test_perturb_and_map_is_exact_for_points_far_from_each_other():
+    X = np.array([[0.0], [100.0], [0.5], [100.3]])
+    clf = SLGCPClassifier(
+        2.0 * RBF(0.5), selection=None, inference="perturb_and_map", n_draws=2000, random_state=0
+    ).fit(X, [0, 1, -1, -1])
+    exact = softmax(2 * np.exp([[-0.5, -np.inf], [-np.inf, -0.18]]), axis=1)
+    off = clf.label_distributions_[2:] - exact
+    assert (np.abs(off) < 4 * clf.marginal_errors_[2:]).all()
+
+
+@pytest.mark.filterwarnings("ignore::coxfield.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.parametrize("inference", ["map", *SAMPLED])
+def test_labels_are_the_most_probable_ones_and_given_labels_are_certain(inference):
+    X, _, y = clouds()
+    n_draws = 20 if inference == "perturb_and_map" else 400
+    clf = SLGCPClassifier(0.1 * RBF(0.7), selection=None, inference=inference, n_draws=n_draws, random_state=0)
+    clf.fit(X, y)
+    np.testing.assert_allclose(clf.label_distributions_.sum(axis=1), 1)
+    np.testing.assert_array_equal(clf.label_distributions_[y >= 0], np.eye(2)[y[y >= 0]])
+    np.testing.assert_array_equal(clf.transduction_, clf.label_distributions_.argmax(axis=1))
+    if inference == "map":
+        assert set(np.unique(clf.label_distributions_)) == {0, 1}
+        return
+    assert (clf.marginal_errors_[y >= 0] == 0).all()
+
+
+def test_marginals_help_where_one_class_takes_all():
+    X, truth, y = clouds()
+    kernel = 0.1 * RBF(0.7)
+    with pytest.warns(TrivialLabellingWarning):
+        most_probable = SLGCPClassifier(kernel, selection=None).fit(X, y)
+    marginals = SLGCPClassifier(kernel, selection=None, inference="marginals", random_state=0).fit(X, y)
+    assert np.mean(most_probable.transduction_ != truth) > 0.4
+    assert np.mean(marginals.transduction_ != truth) < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::coxfield.semi_supervised.TrivialLabellingWarning")
+def test_what_describes_one_inference_is_absent_from_the_others():
+    X, y = tiny(2)
+    clf = SLGCPClassifier(0.5 * RBF(1.0), selection=None, n_draws=400, random_state=0)
+    for inference in ("map", "marginals", "perturb_and_map", "map"):
+        clf.set_params(inference=inference).fit(X, y)
+        for name in MAP_ONLY:
+            assert hasattr(clf, name) == (inference == "map")
+        assert hasattr(clf, "marginal_errors_") == (inference != "map")
+        assert hasattr(clf, "r_hat_") == (inference == "marginals")
+
+
+@pytest.mark.filterwarnings("ignore::coxfield.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.parametrize("inference", SAMPLED)
+def test_the_seed_makes_draws_repeatable(inference):
+    X, y = tiny(2)
+    clf = SLGCPClassifier(0.5 * RBF(1.0), selection=None, inference=inference, n_draws=400)
+    one, two, other = (clone(clf).set_params(random_state=seed).fit(X, y).label_distributions_ for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert (one != other).any()
+
+
+@pytest.mark.filterwarnings("ignore::coxfield.semi_supervised.TrivialLabellingWarning")
+def test_new_points_are_classified_with_expected_class_sums():
+    X, y = tiny(3)
+    kernel = {0: RBF(1.0), 1: 0.8 * Matern(2.0), 2: 0.5 * RBF(0.5)}
+    clf = SLGCPClassifier(kernel, mean={2: 0.4}, selection=None, inference="marginals", random_state=0).fit(X, y)
+    new = np.random.default_rng(1).normal(size=(6, 2))
+    sums = np.stack([kernel[c](new, X) @ clf.label_distributions_[:, c] for c in range(3)], axis=1)
+    expected = sums + np.array([0.5, 0.4, 0.25 + 0.4])
+    np.testing.assert_allclose(clf.class_scores(new), expected, rtol=1e-6)
+    np.testing.assert_allclose(clf.predict_proba(new), softmax(expected, axis=1), rtol=1e-6)
+
+
+def test_length_scale_and_temperature_are_chosen_together(capsys):
+    X, truth, y = clouds()
+    clf = SLGCPClassifier(inference="marginals", length_scales=[0.7, 0.4], n_draws=400, random_state=0, verbose=1).fit(
+        X, y
+    )
+    path = clf.selection_path_
+    assert set(path) == {"length_scale", "variance", "cv_log_loss", "cv_error", "chosen"}
+    assert path["cv_log_loss"][path["chosen"]] == path["cv_log_loss"].min()
+    assert clf.kernel_.k1.constant_value == path["variance"][path["chosen"]]
+    assert clf.kernel_.k2.length_scale == path["length_scale"][path["chosen"]]
+    assert np.mean(clf.transduction_ != truth) < 0.25
+    assert "cross validation of marginals, 2 length scales" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::coxfield.semi_supervised.TrivialLabellingWarning")
+def test_classes_of_their_own_kernels_are_scaled_together():
+    X, _, y = clouds()
+    kernel = {0: RBF(0.5), 1: 2.0 * RBF(1.0)}
+    clf = SLGCPClassifier(kernel, inference="marginals", length_scales=[0.6], n_draws=400, random_state=0).fit(X, y)
+    (factor,) = clf.selection_path_["variance"][clf.selection_path_["chosen"]]
+    assert clf.kernel_[0].k1.constant_value == pytest.approx(factor)
+    assert clf.kernel_[1].k1.constant_value == pytest.approx(2 * factor)
+    assert [clf.kernel_[c].k2.length_scale for c in (0, 1)] == pytest.approx([0.3, 0.6])
+
+
+def test_chains_that_disagree_are_warned_of():
+    X, truth, _ = rings()
+    y = np.full(len(truth), -1)
+    known = [np.flatnonzero(truth == label)[0] for label in (0, 1)]
+    y[known] = truth[known]
+    clf = SLGCPClassifier(3.0 * RBF(1.0), selection=None, inference="marginals", n_draws=400, random_state=0)
+    with pytest.warns(ChainsDisagreeWarning, match="chains disagree on the labels of .* larger n_draws") as caught:
+        clf.fit(X, y)
+    assert caught[0].filename == __file__
+    assert clf.r_hat_.max() > 1.1
+
+
+@pytest.mark.parametrize("inference", SAMPLED)
+def test_nothing_is_drawn_when_all_labels_are_given(inference):
+    X, truth, _ = rings()
+    clf = SLGCPClassifier(KERNEL, selection=None, inference=inference).fit(X, truth)
+    np.testing.assert_array_equal(clf.label_distributions_, np.eye(2)[truth])
+    assert (clf.marginal_errors_ == 0).all()
+    assert not hasattr(clf, "certified_")
+
+
+def test_marginals_that_give_all_to_one_class_are_said():
+    X, _, y = rings(every=60)
+    clf = SLGCPClassifier(RBF(30.0), selection=None, inference="marginals", n_draws=400, random_state=0)
+    with pytest.warns(TrivialLabellingWarning, match="the label distributions give all .* unlabelled points to class"):
+        clf.fit(X, y)

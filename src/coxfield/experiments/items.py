@@ -1,6 +1,16 @@
-"""All items of the paper, in its order: what `coxfield reproduce` can make."""
+"""All items of the paper, in its order, and one beyond it: what `coxfield reproduce` can make."""
 
-from coxfield.experiments import circles, helix, lgcp_samples, mnist, permanental, semi_supervised, supervised, timings
+from coxfield.experiments import (
+    circles,
+    helix,
+    inference,
+    lgcp_samples,
+    mnist,
+    permanental,
+    semi_supervised,
+    supervised,
+    timings,
+)
 from coxfield.report.item import Item
 
 ITEMS: dict[str, Item] = {
@@ -14,6 +24,7 @@ ITEMS: dict[str, Item] = {
         *semi_supervised.ITEMS,
         timings.ITEM,
         permanental.ITEM,
+        inference.ITEM,
     )
 }
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.baselines import HarmonicFunctions, SVMClassifier, VariationalGPClassifier
-from coxfield.datasets import fetch_mnist, load_oil, make_double_helix
+from coxfield.datasets import DatasetUnavailableError, fetch_mnist, load_oil, make_double_helix
 from coxfield.experiments import curve_claims, neighbour_graph
 from coxfield.experiments.curves import curves_of, describe, draw, table
 from coxfield.report.blocks import Claim, Figure, Note, Table, mean_of
@@ -59,10 +61,24 @@ def _of_each(X, y, classes, rng, count: int = 500) -> Draw:
     return X[np.concatenate(rows)], np.repeat(np.arange(len(classes)), count)
 
 
+def digit1(rng: np.random.Generator) -> Draw:
+    """Digit1 of the benchmark of the book 'Semi-Supervised Learning': 1,500 artificial images of 241 pixels, all."""
+    folder = os.environ.get("COXFIELD_DATA")
+    path = Path(folder or ".") / "ssl_digit1.npz"
+    if not folder or not path.is_file():
+        raise DatasetUnavailableError(
+            "digit1 is read from ssl_digit1.npz, with arrays X and y, in the folder that the environment variable "
+            f"COXFIELD_DATA names, and {f'there is none in {folder}' if folder else 'that is not set'}"
+        )
+    with np.load(path) as arrays:
+        return arrays["X"].astype(float), arrays["y"].astype(int)
+
+
 DATA: dict[str, Callable[[np.random.Generator], Draw]] = {
     "double helix": double_helix,
     "rMNIST": reduced_mnist,
     "oil": oil,
+    "digit1": digit1,
 }
 
 

@@ -100,7 +100,8 @@ class Samples:
     @cached_property
     def marginals(self) -> NDArray:
         """Probability of each class at each node, shape (n, Q)."""
-        return self.series.mean(axis=(0, 1), dtype=float)
+        means = self.series.mean(axis=(0, 1), dtype=float)
+        return means / means.sum(axis=1, keepdims=True)  # the series is held in single precision
 
     @cached_property
     def _series_errors(self) -> NDArray:
