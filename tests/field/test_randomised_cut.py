@@ -38,7 +38,7 @@ def test_expansion_comes_to_rest_where_no_move_gains():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(40))
 def test_without_noise_a_small_field_gives_its_most_probable_labelling(seed, shared):
     field = reference.random_field(seed, 2, 7, shared)  # few enough for all pairs to be neighbours
     sampler, rng = RandomisedCut(field, noise=0.0, balance=0.0), np.random.default_rng(0)

@@ -70,7 +70,7 @@ class RandomisedCut:
     def _graph(self) -> tuple[NDArray, Edges]:
         """Balanced unary terms less each node's cheapest, and the edges."""
         pairs = nearest_pairs(self.field.X, self.field.covariances[0], self.neighbours)
-        edges = [couple(self.field.X, covariance).edges(pairs) for covariance in self.field.covariances]
+        edges = [couple(self.field.X, each, [each]).edges(pairs) for each in self.field.covariances]
         sums = np.stack([one.node_sums(len(self.field)) for one in edges], axis=1)
         unary = self.field.relative_unary - sums / 2  # the identity of `LabelField.balanced_unary`, on the edges
         mean = np.mean([one.weight for one in edges], axis=0)
