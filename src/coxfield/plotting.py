@@ -297,7 +297,9 @@ def plot_reliability(reliabilities, ax=None):
     lowest = min(found.edges[0] for found in named.values())
     ax.plot([lowest, 1], [lowest, 1], color="0.5", linewidth=1, zorder=0)
     ax.set(xlabel="probability of the predicted class", ylabel="share of predictions that were right")
-    ax.set_aspect("equal")
+    # Bars of bins with a handful of points would reach far beyond what a share can be.
+    least = min(found.accuracy[found.counts > 0].min(initial=lowest) for found in named.values())
+    ax.set(xlim=(lowest - 0.02, 1.02), ylim=(max(least - 0.1, -0.03), 1.03))
     ax.spines[["top", "right"]].set_visible(False)
     # Above the axes, where it covers nothing.
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=1, frameon=False)
