@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield import covariance
@@ -23,11 +22,9 @@ from coxfield.selection.cross_validation import cv_path, folds
 from coxfield.selection.length_scale_path import candidate_factors
 from coxfield.selection.marginal_validation import marginal_factors, marginal_path, n_cells
 from coxfield.selection.temperature import best_log_variance
-from coxfield.validation import by_class, class_kernels, separate_labels
+from coxfield.validation import by_class, class_kernels, known_class_numbers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from coxfield.field import Samples
 
 SELECTIONS = ("cv_error", None)
@@ -209,7 +206,7 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        self.classes_, codes = self._labels(X, y)
+        self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
         self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
         if (codes >= 0).all():
             return self._fit_supervised(X, codes)
@@ -240,24 +237,6 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         fewest = FEWEST * (CHAINS if self.inference == "marginals" else 1)
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < fewest):
             raise ValueError(f"n_draws must be None or an integer of at least {fewest}, got {self.n_draws!r}")
-
-    def _labels(self, X, y) -> tuple[NDArray, NDArray]:
-        """The classes, and the class number of each row, -1 where it is unknown."""
-        y, known = separate_labels(y, self.missing_label, X)
-        if not known.any():
-            raise ValueError(
-                f"no point is labelled: every entry of y is missing_label={self.missing_label!r}; label at least one "
-                "of each class, or give another missing_label"
-            )
-        check_classification_targets(y[known])
-        classes, numbers = np.unique(y[known], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"SLGCPClassifier needs labels of at least two classes, got only one class: {classes.tolist()[0]!r}"
-            )
-        codes = np.full(len(known), -1)
-        codes[known] = numbers
-        return classes, codes
 
     def _fit_supervised(self, X, codes):
         """With nothing to label, this is the supervised classifier."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 if TYPE_CHECKING:
@@ -57,6 +58,30 @@ def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
 
 def _is_blank(label) -> bool:
     return label is None or (isinstance(label, float) and np.isnan(label))
+
+
+def class_numbers(y, estimator) -> tuple[NDArray, NDArray]:
+    """The classes, at least two, and the class number of each label."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} needs labels of at least two classes, got only one class: {classes.tolist()[0]!r}")
+    return classes, codes
+
+
+def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArray]:
+    """The classes, at least two, and the class number of each row, -1 where the label is missing."""
+    y, known = separate_labels(y, missing_label, X)
+    if not known.any():
+        raise ValueError(
+            f"no point is labelled: every entry of y is missing_label={missing_label!r}; label at least one "
+            "of each class, or give another missing_label"
+        )
+    classes, numbers = class_numbers(y[known], estimator)
+    codes = np.full(len(known), -1)
+    codes[known] = numbers
+    return classes, codes
 
 
 def _holds_none(y) -> bool:

@@ -3,23 +3,8 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-def class_numbers(y, estimator) -> tuple[NDArray, NDArray]:
-    """The classes, at least two, and the class number of each label."""
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} needs labels of at least two classes, got only one class: {classes.tolist()[0]!r}")
-    return classes, codes
 
 
 def check_length_scale(length_scale) -> float:

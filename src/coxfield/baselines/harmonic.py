@@ -22,11 +22,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.baselines.checks import check_length_scale, class_numbers
+from coxfield.baselines.checks import check_length_scale
 from coxfield.baselines.elimination import eliminate
 from coxfield.baselines.length_scales import candidates
 from coxfield.selection.cross_validation import folds
-from coxfield.validation import separate_labels
+from coxfield.validation import known_class_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -221,7 +221,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}")
         self.__dict__.pop("selection_path_", None)  # an earlier fit's
         X = self.X_fit_ = validate_data(self, X, dtype=np.float64)
-        codes = self._codes(y)
+        self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
         order = np.argsort(codes >= 0, kind="stable")
         indicators = np.eye(len(self.classes_))[codes[codes >= 0]]
         graph = Graph(squareform(pdist(X[order], "sqeuclidean")), indicators, self.class_mass_normalisation)
@@ -237,19 +237,6 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         self.label_distributions_[order] = np.concatenate([graph.distributions(walk), indicators])
         self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
         return self
-
-    def _codes(self, y) -> NDArray:
-        """Set the classes; the class number of each row, -1 where it is unknown."""
-        y, known = separate_labels(y, self.missing_label, self.X_fit_)
-        if not known.any():
-            raise ValueError(
-                f"no point is labelled: every entry of y is missing_label={self.missing_label!r}; label at least one "
-                "of each class, or give another missing_label"
-            )
-        self.classes_, numbers = class_numbers(y[known], self)
-        codes = np.full(len(known), -1)
-        codes[known] = numbers
-        return codes
 
     def _select(self, graph: Graph, codes) -> float:
         """The length scale that cross validation prefers."""

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.baselines.checks import check_length_scale, class_numbers
+from coxfield.baselines.checks import check_length_scale
 from coxfield.baselines.length_scales import candidates
+from coxfield.validation import class_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

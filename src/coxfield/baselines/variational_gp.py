@@ -15,9 +15,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.baselines.checks import class_numbers
 from coxfield.baselines.variational_bound import bound_gradient, settle
 from coxfield.covariance import recognise
+from coxfield.validation import class_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -40,12 +40,6 @@ def partition(data: str, seed: int = 0) -> Partition:
     return X[train], y[train], X[test], y[test]
 
 
-def embedded(banana_partitions: int = RANDOM) -> dict[str, list[Partition]]:
-    """Partitions by data set: the standard one of Synth and of Diabetes, random 400/4900 ones of Banana."""
-    counts = {"Synth": 1, "Diabetes": 1, "Banana": banana_partitions}
-    return {data: [partition(data, seed) for seed in range(count)] for data, count in counts.items()}
-
-
 def _banana(seed: int) -> tuple[NDArray, ...]:
     return load_banana(return_X_y=True)
 
