@@ -5,7 +5,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import Row, images, seconds, show
 from coxfield.datasets import make_double_helix
-from coxfield.selection.cross_validation import cv_error, folds, relabel
+from coxfield.selection.map_cv import cv_error, folds, relabel
 
 
 def zeros_and_fours(count):

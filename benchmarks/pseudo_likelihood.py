@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import Row, peak_megabytes, seconds, show
-from coxfield.class_sums import arrange, class_sums
-from coxfield.covariance import recognise
-from coxfield.selection.gradients import pseudo_likelihood
+from coxfield.engine.class_sums import arrange, class_sums
+from coxfield.kernels.covariance import recognise
+from coxfield.selection.learning.gradients import pseudo_likelihood
 
 CLASSES, FEATURES = 10, 64
 

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
 from coxfield.field import Gibbs, LabelField, SwendsenWang, sample
-from coxfield.field.diagnostics import effective_sample_size, r_hat
+from coxfield.field.sampling.diagnostics import effective_sample_size, r_hat
 
 console = Console(width=120)
 VARIANCES = (0.3, 0.4, 0.5, 0.55, 0.6, 0.7)

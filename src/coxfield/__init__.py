@@ -10,9 +10,9 @@ __version__ = "0.1.0"
 
 # Loaded on first use, so that `import coxfield` costs next to nothing.
 _HOMES = {
-    "LGCPClassifier": "coxfield.classifier",
-    "PermanentalClassifier": "coxfield.permanental",
-    "SLGCPClassifier": "coxfield.semi_supervised",
+    "LGCPClassifier": "coxfield.estimators.supervised",
+    "PermanentalClassifier": "coxfield.estimators.permanental",
+    "SLGCPClassifier": "coxfield.estimators.semi_supervised",
 }
 __all__ = ["LGCPClassifier", "PermanentalClassifier", "SLGCPClassifier", "__version__"]
 

@@ -12,7 +12,7 @@ from coxfield.baselines import HarmonicFunctions
 from coxfield.baselines.elimination import eliminate
 from coxfield.baselines.harmonic import HarmonicPath, step_weights
 from coxfield.datasets import make_circles
-from coxfield.selection.cross_validation import folds
+from coxfield.selection.map_cv import folds
 from strategies import labelled_points
 
 

@@ -3,9 +3,9 @@ import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.covariance import recognise
 from coxfield.field import LabelField, map_labels
 from coxfield.field.neighbours import nearest_pairs
+from coxfield.kernels.covariance import recognise
 
 
 def test_every_node_meets_its_nearest_in_units_of_the_length_scale():

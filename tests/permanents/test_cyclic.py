@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.experiments.permanental_accuracy import accuracy
+from coxfield.apps.experiments.permanental_accuracy import accuracy
 from coxfield.permanents import alpha_permanent, insertion_matrix, log_permanent_ratio_cyclic
 from coxfield.permanents.calibration import calibrate
 from coxfield.permanents.cyclic import expand

@@ -3,9 +3,9 @@ import pytest
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from coxfield import blocks
-from coxfield.class_sums import arrange, class_sums
-from coxfield.covariance import recognise, rescale_length
+from coxfield.engine import tiles as blocks
+from coxfield.engine.class_sums import arrange, class_sums
+from coxfield.kernels.covariance import recognise, rescale_length
 from coxfield.selection import length_scale_path as path
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.class_sums import arrange
-from coxfield.covariance import recognise
+from coxfield.engine.class_sums import arrange
+from coxfield.kernels.covariance import recognise
 from coxfield.selection.loo import LooPath, loo_path
 from reference import refit_scores, softmax
 

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coxfield.baselines.checks import check_length_scale
 from coxfield.baselines.elimination import eliminate
 from coxfield.baselines.length_scales import candidates
-from coxfield.selection.cross_validation import folds
+from coxfield.selection.map_cv import folds
 from coxfield.validation import known_class_numbers
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.class_sums import arrange
-from coxfield.covariance import recognise
+from coxfield.engine.class_sums import arrange
+from coxfield.kernels.covariance import recognise
 from coxfield.selection.length_scale_path import candidate_factors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.class_sums import TrainingPoints
+    from coxfield.engine.class_sums import TrainingPoints
 
 
 def arranged(X, codes, length_scale: float = 1.0) -> TrainingPoints:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield.baselines.checks import check_length_scale
 from coxfield.baselines.length_scales import arranged, candidates
-from coxfield.class_sums import class_sums
+from coxfield.engine.class_sums import class_sums
 from coxfield.selection.length_scale_path import finer_factors, loo_log_sums
 from coxfield.validation import class_numbers
 

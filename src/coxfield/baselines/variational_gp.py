@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield.baselines.variational_bound import bound_gradient, settle
-from coxfield.covariance import recognise
+from coxfield.kernels.covariance import recognise
 from coxfield.validation import class_numbers
 
 if TYPE_CHECKING:

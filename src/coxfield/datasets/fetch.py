@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
-from coxfield.whole_files import whole_file
+from coxfield.io.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

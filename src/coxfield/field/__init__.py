@@ -5,21 +5,21 @@ minimum cuts and proves how close it is. `sample` runs one of the samplers `Gibb
 `RandomisedCut`, and says how far the marginals can be trusted.
 """
 
-from coxfield.field.chains import Samples, State, sample
-from coxfield.field.gibbs import Gibbs
-from coxfield.field.mincut import Round
-from coxfield.field.partition import (
+from coxfield.field.cuts.mincut import Round
+from coxfield.field.cuts.solve import MapResult, map_labels
+from coxfield.field.partition.log_partition import (
     LogPartition,
     LogPredictive,
     log_joint_predictive,
     log_partition,
     log_predictive_density,
 )
-from coxfield.field.perturb_and_map import PerturbAndMap
 from coxfield.field.potts import LabelField
-from coxfield.field.randomised_cut import RandomisedCut
-from coxfield.field.solve import MapResult, map_labels
-from coxfield.field.swendsen_wang import SwendsenWang
+from coxfield.field.sampling.chains import Samples, State, sample
+from coxfield.field.sampling.gibbs import Gibbs
+from coxfield.field.sampling.perturb_and_map import PerturbAndMap
+from coxfield.field.sampling.randomised_cut import RandomisedCut
+from coxfield.field.sampling.swendsen_wang import SwendsenWang
 
 __all__ = [
     "Gibbs",

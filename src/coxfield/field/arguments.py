@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from coxfield.covariance import Covariance, check_nonnegative, recognise
+from coxfield.kernels.covariance import Covariance, check_nonnegative, recognise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

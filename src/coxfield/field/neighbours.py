@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import randomized_svd
 
-from coxfield import blocks
+from coxfield.engine import tiles as blocks
 from coxfield.field.edges import Pairs
 
 if TYPE_CHECKING:
-    from coxfield.covariance import Covariance
+    from coxfield.kernels.covariance import Covariance
 
 NEIGHBOURS = 8
 FEW = 4096  # points for which a second thread saves less than it costs when another program has the processor

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.utils.validation import check_array
 
-from coxfield.class_sums import arrange, class_sums
+from coxfield.engine.class_sums import arrange, class_sums
 from coxfield.field.arguments import check_labels, class_covariances, class_means, prior_terms
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from coxfield.covariance import Covariance
+    from coxfield.kernels.covariance import Covariance
 
 ENUMERABLE = 2**22  # labellings worth holding at once: 12 nodes of three classes are half a million
 

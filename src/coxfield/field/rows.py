@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.field.coupling import couple
+from coxfield.field.couplings import couple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.field.coupling import Placed
+    from coxfield.field.couplings import Placed
     from coxfield.field.potts import LabelField
 
 HELD = 2**24  # couplings worth holding: 128 MB, 4096 nodes of one covariance

@@ -24,7 +24,7 @@ from coxfield.permanents.window import Quadrature, quadrature
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.covariance import Covariance
+    from coxfield.kernels.covariance import Covariance
 
 COARSER = 0.75  # the share of nodes a side whose C-tilde is compared
 TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)

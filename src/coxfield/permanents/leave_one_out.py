@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.decision import decide, log_probabilities
+from coxfield.engine.decision import decide, log_probabilities
 from coxfield.permanents.cyclic import expand
 from coxfield.permanents.ratios import ClassProcess, excess_sums, sign_and_log, usable
 from coxfield.selection.loo import LooPath
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.class_sums import ClassSums
+    from coxfield.engine.class_sums import ClassSums
 
 
 def loo_log_ratios(X: NDArray, y: NDArray, kernels: Sequence, alpha: NDArray, cycles: int) -> tuple[NDArray, ClassSums]:

@@ -15,18 +15,18 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils import gen_batches
 
-from coxfield import blocks
-from coxfield.class_sums import arrange, class_sums, cross_out
-from coxfield.covariance import free_length_scales, length_scale_bounds, recognise, rescale_length
-from coxfield.points import Points, place, sq_distances
-from coxfield.profiles import SquaredExponential
+from coxfield.engine import tiles as blocks
+from coxfield.engine.class_sums import arrange, class_sums, cross_out
+from coxfield.kernels.covariance import free_length_scales, length_scale_bounds, recognise, rescale_length
+from coxfield.kernels.points import Points, place, sq_distances
+from coxfield.kernels.profiles import SquaredExponential
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from coxfield.class_sums import Group, TrainingPoints
+    from coxfield.engine.class_sums import Group, TrainingPoints
 
 RATIO = float(np.sqrt(2))
 SPARSE = 1 / 64  # share of kernel values that have not vanished, below which they are worth picking out

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.class_sums import ClassSums
-from coxfield.decision import decide
+from coxfield.engine.class_sums import ClassSums
+from coxfield.engine.decision import decide
 from coxfield.selection.length_scale_path import loo_log_sums
 from coxfield.selection.temperature import best_log_variance, log_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.class_sums import TrainingPoints
+    from coxfield.engine.class_sums import TrainingPoints
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coxfield.covariance import variance_is_free
+from coxfield.kernels.covariance import variance_is_free
 from coxfield.progress import progress
 from coxfield.selection.length_scale_path import finer_factors, passes
 from coxfield.selection.loo import loo_path
@@ -13,7 +13,7 @@ from coxfield.selection.loo import loo_path
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.class_sums import TrainingPoints
+    from coxfield.engine.class_sums import TrainingPoints
     from coxfield.selection.loo import LooPath
 
 

@@ -1,0 +1,69 @@
+"""`coxfield`, the program: its commands, and how it refuses."""
+
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from coxfield import __version__
+from coxfield.apps.cli import fit, label, predict, reproduce, simulate
+
+
+class CommandGroup(TyperGroup):
+    """Commands whose refusals are one sentence on standard error and exit code 1, never a traceback."""
+
+    def invoke(self, ctx):
+        """Run a command; the errors of this package and of the file system are sentences already."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of a pipe has seen enough; typer knows what to do
+            raise
+        except (ValueError, OSError) as error:
+            typer.secho(f"Error: {' '.join(str(error).split())}", fg=typer.colors.RED, err=True)
+            raise typer.Exit(1) from error
+
+
+# Help as plain text: boxes break the lines of the examples, which are there to be copied.
+app = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"coxfield {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def coxfield(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Classify with log Gaussian Cox processes, on CSV and Parquet tables.
+
+    \b
+    Examples:
+      coxfield fit train.csv --target species -o model.skops
+      coxfield predict model.skops new.csv -o predictions.csv
+      coxfield label data.csv --target species -o labelled.csv
+      coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
+      coxfield reproduce --quick
+    """  # noqa: D301  # the backspace must reach typer, which keeps the lines after it apart
+
+
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(label.label)
+app.command(cls=simulate.WindowCommand)(simulate.simulate)
+app.command()(reproduce.reproduce)
+
+
+def main() -> None:
+    """Run the command line: the entry point of the `coxfield` script."""
+    app(prog_name="coxfield")

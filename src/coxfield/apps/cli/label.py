@@ -1,0 +1,217 @@
+"""`coxfield label`: a table in which a few rows are labelled becomes one in which all are."""
+
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coxfield.apps.cli import messages, options, outputs
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from coxfield.estimators.semi_supervised import SLGCPClassifier
+    from coxfield.io.tables import Table
+
+
+class Inference(StrEnum):
+    """How labels are read off the model."""
+
+    map = "map"
+    marginals = "marginals"
+    perturb_and_map = "perturb_and_map"
+
+
+def label(
+    table: options.TableArgument,
+    target: Annotated[
+        str,
+        typer.Option("--target", "-t", metavar="COLUMN", help="Column of the classes, blank in the rows to label."),
+    ],
+    output: options.TableOutputOption = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="FILE", help="Draw the rows to a .png, .pdf or .svg file, replaced likewise."),
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="Column that tells rows apart: no feature.")
+    ] = None,
+    feature: options.FeatureOption = None,
+    drop: options.DropOption = None,
+    length_scale: options.LengthScaleOption = None,
+    inference: Annotated[
+        Inference,
+        typer.Option(help="The most probable labels together, or the most probable label of each row by itself."),
+    ] = Inference.map,
+    seed: Annotated[
+        int, typer.Option("--seed", "-s", min=0, help="Of the draws that marginals and perturb_and_map take.")
+    ] = 0,
+    jobs: options.JobsOption = None,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Label the rows whose target is blank, from the few where it is not, and say which labels are proven.
+
+    The labels found are, together, the most probable ones of the model: exactly for two classes, and for more as far
+    as they are certified. The length scale is chosen by cross validation of the labelled rows. All columns but the
+    target and the id are features, and must be numbers.
+
+    The result has all columns of the table, with the target filled in, and then: given, whether the label was in the
+    table; certified, whether it was or is proven to be of the most probable labelling; and for each class score_CLASS,
+    the score of the class by the given labels alone. A summary goes to standard error.
+
+    With --inference marginals or perturb_and_map each row takes its own most probable class, and the probabilities are
+    in columns probability_CLASS instead of certified: that is the better choice when labels are very few.
+
+    \b
+    Examples:
+      coxfield label data.csv --target species -o labelled.csv --plot picture.png
+      coxfield label data.parquet -t species --id plant -d year -o labelled.parquet
+      cat data.csv | coxfield label - -t species -f length -f width | head -n 3
+      coxfield label data.csv -t species --id plant -d year --inference marginals -o labelled.csv
+    """  # noqa: D301
+    length_scales = options.length_scales(length_scale)
+    options.check_columns({"--target": target, "--id": id_column}, feature, drop)
+    from coxfield.estimators.semi_supervised import ChainsDisagreeWarning, SLGCPClassifier, TrivialLabellingWarning
+
+    outputs.check(output, plot, inputs=[table])
+    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
+    known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
+    _check_names(rows, known, inference)
+    model = SLGCPClassifier(
+        inference=inference.value,
+        length_scales=length_scales,
+        missing_label=None,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=int(messages.watched(quiet)),
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
+            warnings.simplefilter("always", kind)
+        _fit(model, X, known, given)
+        result = _labelled(model, rows, target, X, given)
+    picture = None if plot is None else _picture(model, X, given, names, target, plot)
+    for sentence in dict.fromkeys(_sentence(warning, model, given) for warning in caught):
+        typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
+    outputs.write(result, output, picture, plot)
+    if not quiet:
+        messages.print_summary(_summary(model, names, given, output, plot), err=True)
+
+
+def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
+    """Refuse a table that has columns of the names that are to be added."""
+    kinds = ["score"] if inference == Inference.map else ["score", "probability"]
+    classes = [messages.label_text(name) for name in dict.fromkeys(known.tolist())]
+    certified = ["certified"] if inference == Inference.map else []
+    added = ["given", *certified, *(f"{kind}_{name}" for kind in kinds for name in classes)]
+    taken = [name for name in added if name in rows.rows.columns]
+    if taken:
+        raise ValueError(
+            f"{rows.name} has a column {taken[0]!r} already, which coxfield label is to add: rename or remove it"
+        )
+
+
+def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray") -> None:
+    """Label the rows that are not given."""
+    import numpy as np
+
+    y = np.full(len(given), None, dtype=object)
+    y[given] = known
+    model.fit(X, y)
+
+
+def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given: "NDArray") -> str:
+    """What the library warns of, in one line and with what can be done about it on a command line."""
+    from coxfield.estimators.semi_supervised import TrivialLabellingWarning
+
+    if not issubclass(warning.category, TrivialLabellingWarning):
+        return " ".join(str(warning.message).split())
+    winner = messages.label_text(model.transduction_[~given][0].item())
+    what = "most probable labelling gives" if model.inference == "map" else "label distributions give"
+    return (
+        f"the {what} all {(~given).sum()} blank rows to {winner}, as happens when labels are "
+        "few and the length scale is long: label more rows, or try a shorter --length-scale"
+    )
+
+
+def _labelled(model: "SLGCPClassifier", rows: "Table", target: str, X: "NDArray", given: "NDArray") -> "pl.DataFrame":
+    """The table with its target filled in, and what is known of each label."""
+    import polars as pl
+
+    from coxfield.estimators.supervised import LGCPClassifier
+
+    alone = LGCPClassifier(model.kernel_, selection=None, n_jobs=model.n_jobs)
+    scores = alone.fit(X[given], model.transduction_[given]).class_scores(X)
+    columns = {"given": given}
+    if model.inference == "map":
+        columns["certified"] = model.certified_
+    names = [messages.label_text(name) for name in model.classes_.tolist()]
+    columns |= {f"score_{name}": column for name, column in zip(names, scores.T, strict=True)}
+    if model.inference != "map":
+        distributions = zip(names, model.label_distributions_.T, strict=True)
+        columns |= {f"probability_{name}": column for name, column in distributions}
+    added = [pl.Series(name, column) for name, column in columns.items()]
+    return rows.with_labels(target, model.transduction_).with_columns(*added)
+
+
+def _picture(
+    model: "SLGCPClassifier", X: "NDArray", given: "NDArray", names: list[str], target: str, plot: Path
+) -> bytes:
+    """The bytes of the picture, so that drawing can fail before anything is written."""
+    from coxfield import plotting
+
+    figure = plotting.figure()
+    plotting.plot_labelling(
+        X,
+        model.transduction_,
+        given,
+        getattr(model, "certified_", given),  # labels of marginals are never proven
+        ax=figure.subplots(),
+        feature_names=names,
+        title=target,
+    )
+    return plotting.encode(figure, plot)
+
+
+def _summary(
+    model: "SLGCPClassifier", features: list[str], given: "NDArray", output: Path | None, plot: Path | None
+) -> dict[str, str]:
+    """What a person wants to know of the labelling, line by line."""
+    sizes = []
+    for name in model.classes_.tolist():
+        of_class = model.transduction_ == name
+        sizes.append(f"{messages.label_text(name)}: {(of_class & given).sum()} -> {of_class.sum()}")
+    path = model.selection_path_
+    summary = {
+        "Rows": f"{len(given)} ({given.sum()} labelled, {(~given).sum()} blank)",
+        "Features": messages.counted(features),
+        "Classes": messages.counted(sizes),
+        "Kernel": str(model.kernel_),
+        "Cross-validation error": f"{path['cv_error'][path['chosen']].item():.4g}",
+    }
+    summary |= _certainty(model, given) if model.inference == "map" else _doubt(model, given)
+    return summary | {name: str(path) for name, path in (("Table", output), ("Picture", plot)) if path is not None}
+
+
+def _certainty(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
+    """What is proven of the most probable labelling."""
+    blank, proven = int((~given).sum()), int(model.certified_[~given].sum())
+    return {
+        "Energy": f"{model.energy_:.10g}",
+        "Relative gap": f"{model.result_.relative_gap:.2g} (up to {model.tolerance:g} counts as none)",
+        # Rounded down: 100% is all of them.
+        "Certified": f"{proven} of the {blank} labels found ({1000 * proven // blank / 10:g}%)",
+    }
+
+
+def _doubt(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
+    """How sure label distributions are, and how well they are known."""
+    path, largest = model.selection_path_, model.label_distributions_[~given].max(axis=1)
+    return {
+        "Cross-validation log loss": f"{path['cv_log_loss'][path['chosen']].item():.4g}",
+        "Errors to expect": f"{(1 - largest).sum():.1f} of the {len(largest)} labels found, if the model is right",
+        "Standard error of probabilities": f"at most {model.marginal_errors_.max():.2g}",
+    }

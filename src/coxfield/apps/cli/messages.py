@@ -1,0 +1,43 @@
+"""What commands say: summaries for a person or a program, and whether a person is watching."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def watched(quiet: bool) -> bool:
+    """Whether a person sees standard error, and wants to."""
+    return not quiet and sys.stderr.isatty()
+
+
+def label_text(label) -> str:
+    """A class as CSV writes it."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def counted(names: "Sequence[str]") -> str:
+    """How many there are, and which."""
+    from coxfield.io.tables import listed
+
+    return f"{len(names)} ({listed(names, quoted=False)})"
+
+
+def print_summary(summary: dict[str, str], *, err: bool = False) -> None:
+    """Print the summary: aligned for a person, one whole line for each entry for a program."""
+    stream = sys.stderr if err else sys.stdout
+    if not (summary and stream.isatty()):
+        for name, value in summary.items():
+            typer.echo(f"{name}: {value}", err=err)
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    for name, value in summary.items():
+        grid.add_row(Text(name, style="bold"), Text(value))
+    Console(file=stream).print(grid)

@@ -1,0 +1,38 @@
+"""All items of the paper, in its order, and one beyond it: what `coxfield reproduce` can make."""
+
+from coxfield.apps.experiments import (
+    circles,
+    helix,
+    inference,
+    lgcp_samples,
+    mnist,
+    permanental,
+    semi_supervised,
+    supervised,
+    timings,
+)
+from coxfield.apps.report.item import Item
+
+ITEMS: dict[str, Item] = {
+    item.name: item
+    for item in (
+        lgcp_samples.ITEM,
+        circles.ITEM,
+        supervised.ITEM,
+        mnist.ITEM,
+        helix.ITEM,
+        *semi_supervised.ITEMS,
+        timings.ITEM,
+        permanental.ITEM,
+        inference.ITEM,
+    )
+}
+
+
+def choose(names: list[str] | None) -> list[Item]:
+    """The items of these names; all of them for no name, and for `all`."""
+    wanted = dict.fromkeys(names or ["all"])
+    unknown = [name for name in wanted if name != "all" and name not in ITEMS]
+    if unknown:
+        raise ValueError(f"there is no item {unknown[0]!r} to reproduce; there are all, {', '.join(ITEMS)}")
+    return list(ITEMS.values()) if "all" in wanted else [ITEMS[name] for name in wanted]

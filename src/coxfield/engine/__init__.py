@@ -1,0 +1,1 @@
+"""From covariances to class sums to decisions: the hot path."""

@@ -1,0 +1,1 @@
+"""What users import: estimators that validate, name and delegate."""

@@ -1,0 +1,417 @@
+"""`SLGCPClassifier`: many points and few labels, by the most probable labelling of the label field or by marginals."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from coxfield.engine.class_sums import arrange, class_sums
+from coxfield.estimators.supervised import LGCPClassifier
+from coxfield.field import LabelField, MapResult, PerturbAndMap, SwendsenWang, map_labels, sample
+from coxfield.field.sampling.diagnostics import FEWEST
+from coxfield.kernels import covariance
+from coxfield.progress import progress
+from coxfield.selection.length_scale_path import candidate_factors
+from coxfield.selection.map_cv import cv_path, folds
+from coxfield.selection.marginal_cv import marginal_factors, marginal_path, n_cells
+from coxfield.selection.temperature import best_log_variance
+from coxfield.validation import by_class, class_kernels, known_class_numbers
+
+if TYPE_CHECKING:
+    from coxfield.field import Samples
+
+SELECTIONS = ("cv_error", None)
+INFERENCES = ("map", "marginals", "perturb_and_map")
+CHAINS = 4  # of Swendsen-Wang: enough to see whether they agree
+DRAWS = {"marginals": 800, "perturb_and_map": 100}
+AGREE = 1.1  # R-hat up to which chains count as one
+FITTED = (  # attributes that not every fit sets
+    "selection_path_",
+    *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
+    *("marginal_errors_", "r_hat_"),
+)
+
+
+class TrivialLabellingWarning(UserWarning):
+    """Every unlabelled point is given to one class."""
+
+
+class ChainsDisagreeWarning(ConvergenceWarning):
+    """Chains of the sampler have not forgotten where they started: label distributions are not to be trusted."""
+
+
+class SLGCPClassifier(ClassifierMixin, BaseEstimator):
+    r"""Label the unlabelled points by the exact MAP of the log Gaussian Cox process model, or by its marginals.
+
+    Given where all points are, the labels follow a Potts model whose weights are the covariance function (eq.
+    explicitMRF). By default fitting finds the most probable labels of all unlabelled points together: for two classes
+    exactly, by minimum cuts; for more by alpha-expansion, with a bound on what may be missing. With
+    `inference="marginals"` each point has a distribution over the classes and takes the most probable one, which makes
+    the fewest errors in expectation. New points are classified as `LGCPClassifier` does, with what was found as data.
+
+    Parameters
+    ----------
+    kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
+        Covariance function without negative values, shared or one a class. None stands for `RBF(1.0)`, whose length
+        scale is set by the selection and whose signal variance by leave-one-out log loss of the labelled points.
+    mean : float or mapping class -> float, default=0.0
+        Means mu_i of the Gaussian processes: a prior bias between classes.
+    inference : {"map", "marginals", "perturb_and_map"}, default="map"
+        "map" is the most probable labelling. "marginals" are the probabilities of the classes at each point, averaged
+        over chains of Swendsen-Wang. "perturb_and_map" approximates them by the shares of independent draws, each the
+        most probable labelling after the unary terms were perturbed.
+    selection : {"cv_error", None}, default="cv_error"
+        "cv_error" chooses a factor for the length scales by the error in cross validation of the labelled points, with
+        all other points at hand (the paper's rule): the longest of those with the least error that do not give all
+        unlabelled points to one class.
+        For the other inferences, which depend on the signal variance too, it chooses factors for both by the log loss
+        of the marginals in cross validation, among those under which no class takes nearly all; fixed variances stay.
+        None takes the kernel as it is. When every point is labelled, leave-one-out decides as in `LGCPClassifier`.
+    length_scales : array-like, default=None
+        Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
+        from twice the root mean square distance downwards, each shorter by sqrt(2); for the other inferences those of
+        them at which the median point has between 1.5 and 64 neighbours, which are its couplings in units of the
+        strongest.
+    n_folds : int, default=10
+        Folds of the cross validation; at most one a labelled point.
+    missing_label : int, float, str or None, default=-1
+        What stands in y for an unknown label. None and NaN stand for each other.
+    tolerance : float, default=1e-9
+        A gap between energy and lower bound that counts as none, relative to what the labelling pays.
+    n_draws : int, default=None
+        Draws that label distributions are averages of. None for 800, of four chains together, or 100 of
+        perturb-and-MAP.
+    random_state : int, Generator or None, default=None
+        Seed of the draws; "map" takes none.
+    n_jobs : int, default=None
+        Threads; None for as many as a matrix product takes, -1 for all processors.
+    verbose : int, default=0
+        Above 0, show the progress of the selection.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    transduction_ : ndarray of shape (n_samples,)
+        Label of every training point: the given one, or that of the most probable labelling ("map"), or the class of
+        the largest probability in `label_distributions_`.
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes at every training point, 1 for a given label. With "map" all of it is 0 and 1: the
+        labelling found, and nothing on how sure it is.
+    marginal_errors_ : ndarray of shape (n_samples, n_classes)
+        Standard errors of `label_distributions_`, for the draws are finitely many; not with "map".
+    r_hat_ : ndarray of shape (n_samples,)
+        Split R-hat of each point's distribution, the largest over the classes: near 1 where chains agree. A
+        `ChainsDisagreeWarning` is given where they do not. Only with "marginals".
+    certified_ : ndarray of bool, shape (n_samples,)
+        Whether the label is given, or proven to belong to a labelling of least energy. This and the next four only with
+        "map", whose labelling they describe.
+    energy_ : float
+        Energy of the labelling, -log of its unnormalised probability.
+    lower_bound_ : float
+        No labelling has less energy than this.
+    gap_ : float
+        `energy_ - lower_bound_`.
+    result_ : MapResult
+        All that the solver reports of the labelling.
+    kernel_ : kernel, or dict class -> kernel
+        The covariance in use.
+    mean_ : ndarray of shape (n_classes,)
+    selection_path_ : dict of arrays
+        What was tried: "length_scale", "cv_error", "trivial" and "chosen". A trivial length scale, at which one class
+        takes all unlabelled points, is not cross-validated and has NaN. For the other inferences "length_scale",
+        "variance" (the factor), "cv_log_loss", "cv_error", "trivial" and "chosen". Absent with `selection=None`.
+    classifier_ : LGCPClassifier
+        The classifier of new points. A training point counts for each class with the weight that `label_distributions_`
+        gives it: the expected score F. The exact prediction would be the mean of softmax(F) over the draws; the softmax
+        of the mean F costs no more than a prediction from given labels, and agrees with it where labels are either sure
+        or undecided, but is too sure of itself where many points are of one class, and it is not quite known which.
+
+    Examples
+    --------
+    Two rings, one label in twenty:
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield import SLGCPClassifier
+    >>> from coxfield.datasets import make_circles
+    >>> X, truth = make_circles(2, random_state=3)
+    >>> y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    >>> clf = SLGCPClassifier(0.25 * RBF(1.0), selection=None).fit(X, y)
+    >>> print(f"{np.sum(clf.transduction_ != truth)} of {len(X)} wrong, all certified: {clf.certified_.all()}")
+    0 of 300 wrong, all certified: True
+
+    A label on each ring, and how sure the others are:
+
+    >>> y = np.where(np.isin(np.arange(len(truth)), [0, 299]), truth, -1)
+    >>> clf = SLGCPClassifier(0.5 * RBF(0.7), selection=None, inference="marginals", random_state=0).fit(X, y)
+    >>> print(f"{np.sum(clf.transduction_ != truth)} of {len(X)} wrong")
+    0 of 300 wrong
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        mean=0.0,
+        inference="map",
+        selection="cv_error",
+        length_scales=None,
+        n_folds=10,
+        missing_label=-1,
+        tolerance=1e-9,
+        n_draws=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.mean = mean
+        self.inference = inference
+        self.selection = selection
+        self.length_scales = length_scales
+        self.n_folds = n_folds
+        self.missing_label = missing_label
+        self.tolerance = tolerance
+        self.n_draws = n_draws
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X, y):
+        """Label the unlabelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, with `missing_label` where they are unknown.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        for earlier in FITTED:
+            self.__dict__.pop(earlier, None)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
+        self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
+        if (codes >= 0).all():
+            return self._fit_supervised(X, codes)
+        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
+        rng = np.random.default_rng(self.random_state)
+        if self.selection is not None:
+            kernels = self._select(X, codes, kernels) if self.inference == "map" else self._tune(X, codes, kernels, rng)
+        field = LabelField.from_points(
+            X, kernels, codes, mean=self.mean_, n_classes=len(self.classes_), n_jobs=self.n_jobs
+        )
+        if self.inference == "map":
+            self._set_result(field, codes)
+            if self.kernel is None and np.ptp(self.mean_) == 0:
+                kernels = self._temper(X, codes, kernels)
+        else:
+            self._set_marginals(field, codes, self._sample(field, rng))
+        self._set_classifier(X, kernels)
+        self._warn_if_trivial(codes)
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.selection not in SELECTIONS:
+            raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}; got {self.selection!r}")
+        if self.inference not in INFERENCES:
+            raise ValueError(f"inference must be one of {', '.join(map(repr, INFERENCES))}; got {self.inference!r}")
+        if not isinstance(self.n_folds, int | np.integer) or self.n_folds < 2:
+            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}")
+        fewest = FEWEST * (CHAINS if self.inference == "marginals" else 1)
+        if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < fewest):
+            raise ValueError(f"n_draws must be None or an integer of at least {fewest}, got {self.n_draws!r}")
+
+    def _fit_supervised(self, X, codes):
+        """With nothing to label, this is the supervised classifier."""
+        selection = None if self.selection is None else "loo_error"
+        self.classifier_ = LGCPClassifier(
+            self.kernel,
+            mean=self.mean,
+            selection=selection,
+            length_scales=self.length_scales,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        ).fit(X, self.classes_[codes])
+        self.kernel_ = self.classifier_.kernel_
+        kernels = class_kernels(self.kernel_, self.classes_)
+        field = LabelField.from_points(X, kernels, codes, mean=self.mean_)
+        if self.inference == "map":
+            self._set_result(field, codes)
+        else:
+            self._set_marginals(field, codes, None)
+        return self
+
+    def _select(self, X, codes, kernels) -> list:
+        """The kernels with the length scale that cross validation prefers."""
+        described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
+        spread = arrange(X, np.zeros(X.shape[0], dtype=int), [described[id(kernels[0])]])
+        factors = candidate_factors(spread, kernels, self.length_scales, bounded=self.kernel is not None)
+        total = len(factors) * (1 + len(folds(codes, self.n_folds)))
+        with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
+            path = cv_path(
+                X,
+                codes,
+                kernels,
+                self.mean_,
+                factors,
+                n_folds=self.n_folds,
+                done=done,
+                tolerance=self.tolerance,
+                n_jobs=self.n_jobs,
+            )
+        self.selection_path_ = path.columns(self._length_scale(X, kernels))
+        return [covariance.rescale_length(kernel, path.factor[path.best()]) for kernel in kernels]
+
+    def _tune(self, X, codes, kernels, rng) -> list:
+        """The kernels with the length scale and the signal variance under which hidden labels are most probable."""
+        bounded = self.kernel is not None
+        factors = marginal_factors(X, kernels, self.length_scales, bounded=bounded, n_jobs=self.n_jobs)
+        seed = int(rng.integers(2**32))
+        title = f"cross validation of marginals, {len(factors)} length scales"
+        with progress(title, n_cells(kernels, len(factors)), self.verbose) as done:
+            path = marginal_path(X, codes, kernels, self.mean_, factors, n_folds=self.n_folds, seed=seed, done=done)
+        self.selection_path_ = path.columns(self._length_scale(X, kernels))
+        best = path.best()
+        tuned = {id(kernel): covariance.rescale(kernel, best.factor, best.variance) for kernel in kernels}
+        return [tuned[id(kernel)] for kernel in kernels]
+
+    def _length_scale(self, X, kernels) -> float:
+        """What a factor of 1 stands for: the length scale if there is one, and 1 if there are several."""
+        scale = covariance.recognise(kernels[0], X.shape[1]).length_scale
+        several = len({id(kernel) for kernel in kernels}) > 1 or not isinstance(scale, float)
+        return 1.0 if several else float(scale)
+
+    def _temper(self, X, codes, kernels) -> list:
+        """The kernels with the signal variance that predicts the labelled points best, each from all the others."""
+        known = np.flatnonzero(codes >= 0)
+        training = arrange(X, self._codes, [covariance.recognise(kernels[0], X.shape[1])] * len(kernels))
+        sums = class_sums(training, X[known], leave_out=known, n_jobs=self.n_jobs)
+        variance = float(np.exp(best_log_variance(sums.logs, self.mean_, codes[known], np.ones(len(known)))))
+        # Equal means are the only part of the energy that the variance does not multiply; no label changes.
+        self._report(self.result_.rescaled(variance, constant=-self.mean_[0] * (codes < 0).sum()))
+        return [covariance.rescale_variance(kernels[0], variance)] * len(kernels)
+
+    def _report(self, result: MapResult) -> None:
+        self.result_ = result
+        self.energy_, self.lower_bound_, self.gap_ = result.energy, result.lower_bound, result.gap
+
+    def _set_result(self, field: LabelField, codes) -> None:
+        self._report(map_labels(field, tolerance=self.tolerance, n_jobs=self.n_jobs))
+        self._set_distributions(codes, field.nodes, np.eye(len(self.classes_))[self.result_.labels])
+        self.certified_ = np.ones(len(codes), dtype=bool)
+        self.certified_[field.nodes] = self.result_.certified
+
+    def _sample(self, field: LabelField, rng) -> Samples:
+        """Draws from the field, or nearly so."""
+        draws = DRAWS[self.inference] if self.n_draws is None else self.n_draws
+        sampler: PerturbAndMap | SwendsenWang = SwendsenWang(field)
+        size = {"n_samples": -(-draws // CHAINS), "n_chains": CHAINS}
+        if self.inference == "perturb_and_map":  # draws are independent: nothing to forget
+            sampler, size = PerturbAndMap(field), {"n_samples": draws, "n_chains": 1, "burn_in": 0}
+        with progress("draws", size["n_samples"], self.verbose) as done:
+            return sample(sampler, **size, keep_labels=False, random_state=rng, done=done)
+
+    def _set_marginals(self, field: LabelField, codes, samples: Samples | None) -> None:
+        """Report draws of the unlabelled points; None where all points are labelled."""
+        shape = len(codes), len(self.classes_)
+        self._set_distributions(codes, field.nodes, np.empty((0, shape[1])) if samples is None else samples.marginals)
+        self.marginal_errors_ = np.zeros(shape)
+        if samples is not None:
+            self.marginal_errors_[field.nodes] = samples.standard_errors
+        if self.inference == "marginals":  # other draws are independent
+            self.r_hat_ = np.ones(shape[0])
+            self.r_hat_[field.nodes] = 1.0 if samples is None else samples.r_hat.max(axis=1)
+            self._warn_if_chains_disagree()
+
+    def _set_distributions(self, codes, nodes, distributions) -> None:
+        self.label_distributions_ = np.eye(len(self.classes_))[codes]  # rows without a label follow
+        self.label_distributions_[nodes] = distributions
+        self._codes = self.label_distributions_.argmax(axis=1)
+        self.transduction_ = self.classes_[self._codes]
+
+    def _set_classifier(self, X, kernels) -> None:
+        shared = not isinstance(self.kernel, Mapping)
+        self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
+        self.classifier_ = LGCPClassifier(self.kernel_, mean=self.mean, selection=None, n_jobs=self.n_jobs)
+        if self.inference == "map":
+            self.classifier_.fit(X, self.transduction_)
+        else:  # a point counts for every class that it may be of
+            rows, labels = np.nonzero(self.label_distributions_)
+            self.classifier_.fit(X[rows], self.classes_[labels], self.label_distributions_[rows, labels])
+
+    def _warn_if_chains_disagree(self) -> None:
+        apart = self.r_hat_ > AGREE
+        if apart.any():
+            warnings.warn(
+                f"chains disagree on the labels of {apart.sum()} points, R-hat up to {self.r_hat_.max():.2f} where "
+                f"{AGREE} is acceptable: give a larger n_draws, or a smaller signal variance",
+                ChainsDisagreeWarning,
+                stacklevel=4,
+            )
+
+    def _warn_if_trivial(self, codes) -> None:
+        found, count = np.unique(self._codes[codes < 0]), (codes < 0).sum()
+        if len(found) > 1 or count < 2:
+            return
+        if self.inference == "map":
+            what, why = (
+                "the most probable labelling gives",
+                "minimum cuts do when labels are few and the length scale is",
+            )
+        else:
+            what, why = (
+                "the label distributions give",
+                "happens when labels are few and the length scale or variance is",
+            )
+        warnings.warn(
+            f"{what} all {count} unlabelled points to class {self.classes_[found].tolist()[0]!r}, as {why} "
+            f"{'long' if self.inference == 'map' else 'large'}; try a shorter length scale, class means that speak for "
+            "the other classes, or more labels",
+            TrivialLabellingWarning,
+            stacklevel=3,
+        )
+
+    def predict(self, X):
+        """Most probable class of new points, with `label_distributions_` as data."""
+        check_is_fitted(self)
+        return self.classifier_.predict(self._points(X))
+
+    def predict_proba(self, X):
+        """Probabilities of the classes for new points, with `label_distributions_` as data."""
+        check_is_fitted(self)
+        return self.classifier_.predict_proba(self._points(X))
+
+    def predict_log_proba(self, X):
+        """Log probabilities of the classes for new points, with `label_distributions_` as data."""
+        check_is_fitted(self)
+        return self.classifier_.predict_log_proba(self._points(X))
+
+    def decision_function(self, X):
+        """F of class 1 minus F of class 0 for two classes; F up to a constant a row for more."""
+        check_is_fitted(self)
+        return self.classifier_.decision_function(self._points(X))
+
+    def class_scores(self, X):
+        """F of eq. activationFunction for new points, with `label_distributions_` as data."""
+        check_is_fitted(self)
+        return self.classifier_.class_scores(self._points(X))
+
+    def _points(self, X):
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)

@@ -1,0 +1,1 @@
+"""Is it right? Measures of what probabilities are worth."""

@@ -1,0 +1,141 @@
+"""Do probabilities mean what they say? Reliability and log loss, before and after learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.metrics import log_loss
+
+from coxfield.estimators.supervised import LGCPClassifier
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often the most probable class was right, beside the probability it was given.
+
+    The arrays run over bins of that probability, the confidence; those of an empty bin are NaN.
+    """
+
+    edges: NDArray
+    """Edges of the bins, one more than bins, from 1 / number of classes to 1."""
+    confidence: NDArray
+    """Mean probability of the most probable class."""
+    accuracy: NDArray
+    """Share of points whose most probable class was right."""
+    standard_error: NDArray
+    """How far accuracy would be from confidence by chance, if the probabilities were right."""
+    counts: NDArray
+    """Points in each bin."""
+    log_loss: float
+    """Mean negative log probability of the true class, in nats."""
+    error: float
+    """Share of wrong decisions."""
+
+    @property
+    def expected_calibration_error(self) -> float:
+        """Mean over points of |accuracy - confidence| of their bin."""
+        full = self.counts > 0
+        return float(np.average(np.abs(self.accuracy - self.confidence)[full], weights=self.counts[full]))
+
+
+def reliability(y, probabilities, classes=None, n_bins: int = 10) -> Reliability:
+    """Compare predicted probabilities with what happened.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        What happened.
+    probabilities : array-like of shape (n, n_classes)
+        What was predicted, such as `predict_proba` of points that were not trained on.
+    classes : array-like of shape (n_classes,), default=None
+        The class of each column, such as `classes_`; None for the sorted classes of y.
+    n_bins : int, default=10
+
+    Returns
+    -------
+    Reliability
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coxfield.evaluation.calibration import reliability
+    >>> sure = np.array([[0.9, 0.1]] * 10)
+    >>> found = reliability([0] * 6 + [1] * 4, sure, n_bins=5)  # says 0.9, and is right in 6 cases of 10
+    >>> found.counts.tolist(), found.accuracy[-1].item(), round(found.expected_calibration_error, 3)
+    ([0, 0, 0, 0, 10], 0.6, 0.3)
+    """
+    y, probabilities = np.asarray(y), np.asarray(probabilities, dtype=float)
+    classes = np.unique(y) if classes is None else np.asarray(classes)
+    if probabilities.shape != (len(y), len(classes)):
+        raise ValueError(
+            f"probabilities have shape {probabilities.shape}, but there are {len(y)} labels and {len(classes)} classes:"
+            " give one row a label, one column a class, and `classes` where y does not hold all of them"
+        )
+    right, confidence = classes[probabilities.argmax(axis=1)] == y, probabilities.max(axis=1)
+    edges = np.linspace(1 / len(classes), 1, n_bins + 1)
+    bins = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    with np.errstate(invalid="ignore"):
+        mean, accuracy = (np.bincount(bins, of, n_bins) / counts for of in (confidence, right))
+        spread = np.sqrt(np.bincount(bins, confidence * (1 - confidence), n_bins)) / counts
+    loss = log_loss(y, probabilities, labels=classes)
+    return Reliability(edges, mean, accuracy, spread, counts, float(loss), float(1 - right.mean()))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The reliability of the default classifier, and of one whose parameters were learned."""
+
+    before: Reliability
+    after: Reliability
+
+    def __str__(self) -> str:
+        """Both in a line each."""
+        return "\n".join(
+            f"{name} learning: log loss {of.log_loss:.3f}, error {of.error:.3f}, "
+            f"calibration error {of.expected_calibration_error:.3f}"
+            for name, of in (("before", self.before), ("after", self.after))
+        )
+
+    def plot(self, ax=None):
+        """Draw both reliability diagrams into one; see `coxfield.plotting.plot_reliability`."""
+        from coxfield.plotting import plot_reliability
+
+        return plot_reliability({"before learning": self.before, "after learning": self.after}, ax)
+
+
+def compare(X_train, y_train, X_test, y_test, *, kernel=None, n_bins: int = 10) -> Comparison:
+    """Reliability and log loss on test points before and after learning the parameters.
+
+    Before: `LGCPClassifier` with `selection="loo_error"`; after: with `selection="pseudo_likelihood"`.
+
+    Parameters
+    ----------
+    X_train, y_train : the points to fit
+    X_test, y_test : the points to judge by
+    kernel : as for `LGCPClassifier`
+    n_bins : int, default=10
+
+    Returns
+    -------
+    Comparison
+        Its `plot` draws the reliability diagrams.
+
+    Examples
+    --------
+    >>> from coxfield.evaluation.calibration import compare
+    >>> from coxfield.datasets import load_synth
+    >>> found = compare(*load_synth(return_X_y=True))
+    >>> bool(found.after.log_loss < found.before.log_loss)
+    True
+    """
+    found = []
+    for selection in ("loo_error", "pseudo_likelihood"):
+        classifier = LGCPClassifier(kernel, selection=selection).fit(X_train, y_train)
+        found.append(reliability(y_test, classifier.predict_proba(X_test), classifier.classes_, n_bins))
+    return Comparison(*found)

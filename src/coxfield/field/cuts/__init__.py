@@ -1,0 +1,1 @@
+"""Labellings of least energy by minimum cuts, with proofs."""

@@ -1,0 +1,137 @@
+"""A lower bound of the energy for more than two classes, and so the gap of a labelling.
+
+With x_ic = [y_i = c] the energy is a sum of one two-class energy a class,
+
+    E_c(x_c) = sum_i u_i(c) x_ic - sum_{i<j} C^(c)_ij x_ic x_jc,
+
+under the constraints sum_c x_ic = 1. For any multipliers lambda, the sum of the minima of E_c(x_c) + sum_i lambda_i
+x_ic, less sum_i lambda_i, is a lower bound, and subgradient steps raise it. Each of the minima is bounded in turn by a
+sparse graph, as in `mincut`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.field.couplings import couple
+from coxfield.field.cuts.crossing import crossing
+from coxfield.field.cuts.mincut import Incumbent, TwoClasses, edge_budget, sparse_minimum
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.couplings import Coupling
+    from coxfield.field.edges import Edges, Pairs
+    from coxfield.field.potts import LabelField
+
+STEPS = 60  # subgradient steps at most
+STEPS_A_GRAPH = 4  # steps after which edges are added
+PATIENCE = 4  # steps without progress before they are halved
+
+
+@dataclass(frozen=True)
+class LagrangianBound:
+    """How far a labelling may be from the minimum."""
+
+    gap: float
+    edges: int
+    """The most edges that one cut held."""
+    cuts: int
+
+
+@dataclass(frozen=True)
+class _OneClass:
+    """The two-class energy E_c on a sparse graph that touches it at the labelling in question.
+
+    -C x_i x_j = -C (x_i + x_j) / 2 + (C / 2) |x_i - x_j|; the first term is in the field's balanced unary terms.
+    """
+
+    coupling: Coupling
+    edges: Edges
+    x: NDArray
+    omitted: NDArray
+
+    @property
+    def separated(self) -> float:
+        """The pair terms at the labelling."""
+        return float(self.edges.cut_by(self.x).weight.sum() + self.omitted[self.x].sum())
+
+    def minimum(self, unary: NDArray) -> tuple[NDArray, float]:
+        """A lower bound of min_x sum_i unary_i x_i + sum_{i<j} C/2 |x_i - x_j|, and where the sparse one is."""
+        problem = TwoClasses(-unary, self.coupling)
+        touching = Incumbent(self.x, self.omitted, problem.terminal_cost(self.x) + self.separated)
+        x, value = sparse_minimum(problem, self.edges, touching)
+        return x, value - float(np.maximum(-unary, 0).sum())
+
+    def enriched(self, x: NDArray, n_jobs) -> _OneClass:
+        """The same energy with more edges: the heaviest pairs that made the bound slack at x."""
+        budget = edge_budget(len(x), len(self.edges))
+        new = crossing(self.coupling, x, self.x, self.edges, budget, n_jobs).edges
+        now_held = new.cut_by(self.x).node_sums(len(x))
+        return replace(self, edges=self.edges + new, omitted=np.maximum(self.omitted - now_held, 0))
+
+
+def lagrangian_bound(
+    field: LabelField, labels: NDArray, sums: NDArray, pairs: Pairs, close: float, n_jobs: int | None = None
+) -> LagrangianBound:
+    """Bound the energy from below, and so the gap of a labelling.
+
+    Parameters
+    ----------
+    field : LabelField
+    labels : integer array of shape (n,)
+        The labelling.
+    sums : array of shape (n, Q)
+        Its neighbour sums.
+    pairs : Pairs
+        Edges of the sparse graph.
+    close : float
+        A gap that is small enough to stop.
+    n_jobs : int, optional
+        Threads.
+    """
+    classes = [_one_class(field, c, labels == c, pairs, n_jobs) for c in range(field.n_classes)]
+    unary = field.balanced_unary
+    upper = float(unary[np.arange(len(field)), labels].sum()) + sum(one.separated for one in classes)
+    return _climb(classes, unary, _first_multipliers(field, sums), upper, close, n_jobs)
+
+
+def _one_class(field: LabelField, c: int, x: NDArray, pairs: Pairs, n_jobs) -> _OneClass:
+    coupling = couple(field.X, field.covariances[c])
+    edges = coupling.edges(pairs)
+    return _OneClass(coupling, edges, x, crossing(coupling, x, x, edges, 0, n_jobs).sums)
+
+
+def _first_multipliers(field: LabelField, sums: NDArray) -> NDArray:
+    """Multipliers half-way between the best and the second-best class of each node, its neighbours' labels given.
+
+    For two classes that share a covariance they are optimal: the two cuts are then the same one.
+    """
+    total = sums.sum(axis=1, keepdims=True) if field.shared else field.totals[:, :1]
+    local = field.relative_unary - sums + total / 2
+    return -np.partition(local, 1, axis=1)[:, :2].mean(axis=1)
+
+
+def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: float, n_jobs) -> LagrangianBound:
+    """Raise the bound by subgradient steps of Polyak's length, on graphs that gain edges between."""
+    best, length, stalled, step = -np.inf, 1.0, 0, 0
+    while step < STEPS:
+        step += 1
+        found = [one.minimum(unary[:, c] + multipliers) for c, one in enumerate(classes)]
+        bound = sum(value for _, value in found) - float(multipliers.sum())
+        best, stalled = max(best, bound), 0 if bound > best else stalled + 1
+        if upper - best <= close:
+            break
+        excess = np.sum([x for x, _ in found], axis=0) - 1
+        if step % STEPS_A_GRAPH == 0 or not excess.any():
+            held = [len(one.edges) for one in classes]
+            classes = [one.enriched(x, n_jobs) for one, (x, _) in zip(classes, found, strict=True)]
+            if not excess.any() and held == [len(one.edges) for one in classes]:
+                break  # neither the multipliers nor the graphs can do better
+        if stalled == PATIENCE:
+            length, stalled = length / 2, 0
+        multipliers = multipliers + length * (upper - bound) / max(float(excess @ excess), 1.0) * excess
+    return LagrangianBound(max(upper - best, 0.0), max(len(one.edges) for one in classes), step * len(classes))

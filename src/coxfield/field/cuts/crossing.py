@@ -1,0 +1,146 @@
+"""One pass over the pairs that a labelling separates: what the sparse graph leaves out there, and which to add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.engine import tiles as blocks
+from coxfield.engine.class_sums import cross_out
+from coxfield.field.edges import NO_EDGES, Edges
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.couplings import Coupling
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What a labelling separates among the pairs that are no edges of the sparse graph."""
+
+    sums: NDArray
+    """For each node, the weight of its separated pairs."""
+    edges: Edges
+    """The heaviest of those that the reference labelling does not separate the same way."""
+
+
+@dataclass
+class _Heaviest:
+    """The heaviest pairs seen so far, at most `budget` of them after `settle`."""
+
+    budget: int
+    threshold: float = 0.0
+    kept: list[Edges] = field(default_factory=list)
+    lock: Lock = field(default_factory=Lock)
+
+    def offer(self, tile: NDArray, rows: NDArray, columns: NDArray) -> None:
+        """Keep the pairs of a tile that may be among the heaviest."""
+        if not tile.size or not self.budget:
+            return
+        above = tile > self.threshold
+        if np.count_nonzero(above) > self.budget:  # of these, no more than the budget can stay
+            above = tile >= np.partition(tile[above], -self.budget)[-self.budget]
+        at, to = np.nonzero(above)
+        new = Edges(rows[at], columns[to], tile[at, to].astype(float))
+        with self.lock:
+            self.kept.append(new)
+            if sum(map(len, self.kept)) > 4 * self.budget:
+                self.settle()
+
+    def settle(self) -> Edges:
+        """Drop all but the heaviest, and remember how heavy a newcomer must be."""
+        edges = sum(self.kept, start=NO_EDGES)
+        if len(edges) > self.budget:
+            top = np.argpartition(edges.weight, -self.budget)[-self.budget :]
+            edges = Edges(edges.i[top], edges.j[top], edges.weight[top])
+            self.threshold = float(edges.weight.min())
+        self.kept = [edges]
+        return edges
+
+
+def crossing(
+    coupling: Coupling, labels: NDArray, reference: NDArray, edges: Edges, budget: int, n_jobs: int | None = None
+) -> Crossing:
+    """Sum the pairs that `labels` separates and `edges` does not hold, and find heavy ones to add.
+
+    Parameters
+    ----------
+    coupling : Coupling
+    labels, reference : boolean arrays of shape (n,)
+    edges : Edges
+        The sparse graph.
+    budget : int
+        How many heavy pairs to return at most.
+    n_jobs : int, optional
+        Threads.
+    """
+    # Nodes that the reference labels 1 come first on both sides, so that the pairs it separates alike are one corner.
+    rows = np.concatenate([np.flatnonzero(labels & reference), np.flatnonzero(labels & ~reference)])
+    columns = np.concatenate([np.flatnonzero(~labels & reference), np.flatnonzero(~labels & ~reference)])
+    corner = int((labels & reference).sum()), int((~labels & reference).sum())
+    sums, heaviest, lock = np.zeros(len(labels)), _Heaviest(budget), Lock()
+    if not len(rows) or not len(columns):
+        return Crossing(sums, NO_EDGES)
+    left, right = coupling.nodes[rows], coupling.nodes[columns]
+    held = _Held.of(edges.cut_by(labels), rows, columns)
+    threads = blocks.n_threads(n_jobs)
+    step, width = blocks.tile_shape(len(rows), len(columns), coupling.X.dtype.itemsize, threads)
+
+    def work(part: slice) -> None:
+        block = left[part]
+        for start in range(0, len(columns), width):
+            across = slice(start, min(start + width, len(columns)))
+            tile = block.tile(right[across])
+            held.cross_out(tile, part, across)
+            sums[rows[part]] += tile.sum(axis=1, dtype=float)
+            with lock:
+                sums[columns[across]] += tile.sum(axis=0, dtype=float)
+            a, c = max(corner[0] - part.start, 0), max(corner[1] - start, 0)
+            heaviest.offer(tile[a:], rows[part][a:], columns[across])
+            heaviest.offer(tile[:a, :c], rows[part][:a], columns[across][:c])
+
+    blocks.over_rows(work, len(rows), step, threads)
+    return Crossing(sums, heaviest.settle())
+
+
+def row_sums(coupling: Coupling, n_jobs: int | None = None) -> NDArray:
+    """Sum of w_ij over all other nodes j, for each node."""
+    n, threads = len(coupling), blocks.n_threads(n_jobs)
+    step, width = blocks.tile_shape(n, n, coupling.X.dtype.itemsize, threads)
+    sums = np.zeros(n)
+
+    def work(part: slice) -> None:
+        block, own = coupling.nodes[part], np.arange(part.start, part.stop)
+        for start in range(0, n, width):
+            tile = block.tile(coupling.nodes[start : start + width])
+            cross_out(tile, own, start, start + tile.shape[1], 0)
+            sums[part] += tile.sum(axis=1, dtype=float)
+
+    blocks.over_rows(work, n, step, threads)
+    return sums
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Edges of the sparse graph by their place in the rows and columns of a pass, sorted by row."""
+
+    row: NDArray
+    column: NDArray
+
+    @staticmethod
+    def of(edges: Edges, rows: NDArray, columns: NDArray) -> _Held:
+        place = np.empty(len(rows) + len(columns), int)
+        place[rows], place[columns] = np.arange(len(rows)), np.arange(len(columns))
+        order = np.argsort(place[edges.i], kind="stable")
+        return _Held(place[edges.i][order], place[edges.j][order])
+
+    def cross_out(self, tile: NDArray, rows: slice, columns: slice) -> None:
+        """Write 0 where the tile meets an edge: the sparse graph counts it."""
+        first, last = np.searchsorted(self.row, [rows.start, rows.stop])
+        column = self.column[first:last]
+        mine = np.flatnonzero((column >= columns.start) & (column < columns.stop))
+        tile[self.row[first:last][mine] - rows.start, column[mine] - columns.start] = 0

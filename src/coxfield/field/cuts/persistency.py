@@ -1,0 +1,70 @@
+"""Labels proven optimal one by one, for more than two classes (after Kovtun).
+
+For a class alpha let the others stand together as one label 'other', with unary term min_{c != alpha} u_i(c) and
+covariance M_ij = max_{c != alpha} C^(c)_ij. Let A be the nodes that a minimum of this two-class problem labels alpha.
+Then some optimal labelling labels all of A alpha.
+
+Proof. Let y be any labelling, y' the same with A labelled alpha, and B the nodes of A that y labels otherwise. From y
+to y' the unary terms fall by sum_B u_i(y_i) - u_i(alpha), the pairs within B by C^(alpha) - [y_i = y_j] C^(y_i), pairs
+between B and the rest of A by C^(alpha), and pairs between B and nodes outside A by at least -[y_i = y_j] C^(y_i). None
+of these is smaller than what the two-class energy falls by when B goes from 'other' to alpha, the rest of A being alpha
+and all else 'other'; and that fall is not negative because A is a minimum. So E(y') <= E(y).
+
+With one shared covariance M = C; class-specific covariances need no restriction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.field.couplings import couple
+from coxfield.field.cuts.crossing import row_sums
+from coxfield.field.cuts.mincut import TwoClasses, minimise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.cuts.mincut import Solution
+    from coxfield.field.edges import Pairs
+    from coxfield.field.potts import LabelField
+
+
+@dataclass(frozen=True)
+class Persistency:
+    """Labels that belong to an optimal labelling, all together."""
+
+    labels: NDArray
+    """-1 where nothing is proven."""
+    slack: float
+    """What the gaps of the cuts leave open: the labels belong to a labelling at most this much above the minimum."""
+    edges: int
+    cuts: int
+
+
+def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, n_jobs=None, **solver) -> Persistency:
+    """Prove labels, class by class; what is proven for one class is data to the next."""
+    known, slack, edges, cuts = np.full(len(field), -1), 0.0, 0, 0
+    for alpha in range(field.n_classes):
+        rest = np.flatnonzero(known < 0)
+        if not len(rest):
+            break
+        left = field.condition(known, n_jobs)
+        found = _alpha_against_others(left, pairs.among(rest), alpha, tolerance=tolerance, n_jobs=n_jobs, **solver)
+        edges, cuts = max(edges, len(found.edges)), cuts + found.rounds
+        if found.gap <= tolerance * found.cost:
+            known[rest[found.x]] = alpha
+            slack += found.gap
+    return Persistency(known, slack, edges, cuts)
+
+
+def _alpha_against_others(field: LabelField, pairs: Pairs, alpha: int, *, n_jobs, **solver) -> Solution:
+    """Minimise the two-class energy of a class against the best of the others."""
+    others = [c for c in range(field.n_classes) if c != alpha]
+    coupling = couple(field.X, field.covariances[alpha], [field.covariances[c] for c in others])
+    pull = field.relative_unary[:, others].min(axis=1) - field.relative_unary[:, alpha]
+    if not field.shared:  # (sum_j C1 - C0) / 2, where w = (C1 + C0) / 2
+        pull = pull + field.totals[:, alpha] - row_sums(coupling, n_jobs)
+    return minimise(TwoClasses(pull, coupling), coupling.edges(pairs), n_jobs=n_jobs, **solver)

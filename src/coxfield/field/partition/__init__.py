@@ -1,0 +1,1 @@
+"""The partition function of the label field."""

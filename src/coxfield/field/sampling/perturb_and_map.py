@@ -1,0 +1,86 @@
+"""Perturb-and-MAP: labellings of least energy after the unary terms were perturbed (Hazan, Maji and Jaakkola, 2013).
+
+Were every one of the Q^n labellings given a Gumbel variable of its own, the best one would be an exact draw from the
+field. A Gumbel variable for each node and class is the affordable version: exact when the nodes are independent, an
+approximation otherwise. `python -m coxfield.apps.experiments.samplers` tabulates how good.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.field.couplings import couple
+from coxfield.field.cuts.expansion import expand
+from coxfield.field.cuts.mincut import TwoClasses, minimise
+from coxfield.field.neighbours import nearest_pairs
+from coxfield.field.sampling.chains import State, initial_state
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.couplings import Coupling
+    from coxfield.field.edges import Edges, Pairs
+    from coxfield.field.potts import LabelField
+
+TOLERANCE, ROUNDS = 1e-9, 100  # the gap of each minimum, and the cuts it may take: what `map_labels` has by default
+
+
+@dataclass(frozen=True)
+class PerturbAndMap:
+    """Draw labellings by minimising u_i(c) - g_i(c) with Gumbel variables g, and the couplings, each time anew.
+
+    Draws are independent of each other, each the exact minimum for two classes, and one that no expansion of a class
+    improves for more. Their distribution is not quite the field's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.field import LabelField, PerturbAndMap
+    >>> X = np.arange(5.0).reshape(-1, 1)
+    >>> sampler = PerturbAndMap(LabelField.from_points(X, 9.0 * RBF(2.0), labels=[-1, -1, 1, -1, -1]))
+    >>> rng = np.random.default_rng(0)
+    >>> sampler.step(rng, sampler.init(rng, n_chains=2)).labels
+    array([[1, 1, 1, 1],
+           [1, 1, 1, 1]])
+    """
+
+    field: LabelField
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        return nearest_pairs(self.field.X, self.field.covariances[0])
+
+    @cached_property
+    def _coupling(self) -> Coupling:
+        """Of two classes; perturbations leave it as it is."""
+        return couple(self.field.X, self.field.covariances[1], self.field.covariances[:1])
+
+    @cached_property
+    def _edges(self) -> Edges:
+        return self._coupling.edges(self._pairs)
+
+    def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
+        """Labels for the first minimisation to start from; see `initial_state`."""
+        return initial_state(self.field, rng, n_chains, labels)
+
+    def step(self, rng: np.random.Generator, state: State) -> State:
+        """A new labelling for each chain; the last ones only tell the minimisation where to start."""
+        noise = rng.gumbel(size=(*state.labels.shape, self.field.n_classes))
+        found = [self._minimum(one, labels) for one, labels in zip(noise, state.labels, strict=True)]
+        return State(np.array(found, int).reshape(state.labels.shape))
+
+    def _minimum(self, noise: NDArray, labels: NDArray) -> NDArray:
+        if len(self.field) == 0 or self.field.n_classes == 1:
+            return np.zeros_like(labels)
+        if self.field.n_classes == 2:
+            unary = self.field.balanced_unary - noise
+            problem = TwoClasses(unary[:, 0] - unary[:, 1], self._coupling)
+            found = minimise(problem, self._edges, tolerance=TOLERANCE, max_rounds=ROUNDS, init=labels == 1)
+            return found.x.astype(int)
+        perturbed = replace(self.field, relative_unary=self.field.relative_unary - noise)
+        return expand(perturbed, labels, self._pairs, tolerance=TOLERANCE, max_rounds=ROUNDS).labels

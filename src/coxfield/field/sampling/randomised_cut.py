@@ -1,0 +1,146 @@
+r"""Randomised minimum cuts (Blum, Lafferty, Rwebangira and Reddy, 2004): labellings of a graph with noisy weights.
+
+The graph has the unlabelled points as nodes and joins nearest neighbours, with the couplings of the field as weights;
+on all couplings cuts that give nearly everything to one class would be the rule. Labelled points act through the unary
+terms. In each draw every weight, and what every node pays for each class beyond its cheapest one, is multiplied by
+
+.. math:: 1 - s + s e, \qquad e \sim \mathrm{Exponential}(1),
+
+independently, s being the `noise`; the labelling of least energy is kept when its smallest class is large enough. The
+share of draws in which a node has a class is the method's answer. It is no draw from the field's distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.field.couplings import couple
+from coxfield.field.cuts.maxflow import min_cut
+from coxfield.field.edges import Edges
+from coxfield.field.neighbours import NEIGHBOURS, nearest_pairs
+from coxfield.field.sampling.chains import State, initial_state
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.potts import LabelField
+
+ATTEMPTS = 20  # at a balanced labelling, before the best balanced one of them is taken
+
+
+@dataclass(frozen=True)
+class RandomisedCut:
+    """Draw labellings as minimum cuts of a nearest-neighbour graph with noisy weights, unbalanced ones discarded.
+
+    For two classes the cut is the exact minimum on the graph. For more, agreement of neighbours is rewarded by the mean
+    of the classes' covariances, and classes expand in turn until none gains.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.field import LabelField, RandomisedCut
+    >>> X = np.arange(7.0).reshape(-1, 1)
+    >>> sampler = RandomisedCut(LabelField.from_points(X, RBF(0.5), labels=[0, -1, -1, -1, -1, -1, 1]))
+    >>> rng = np.random.default_rng(0)
+    >>> labels = sampler.step(rng, sampler.init(rng, n_chains=2)).labels
+    >>> labels[:, 0], labels[:, -1]
+    (array([0, 0]), array([1, 1]))
+    """
+
+    field: LabelField
+    noise: float = 1.0
+    """Between 0, where all draws are alike, and 1."""
+    balance: float = 0.05
+    """Least share of the nodes that each class must have."""
+    neighbours: int = NEIGHBOURS
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.noise <= 1:
+            raise ValueError(f"noise must lie between 0 and 1, got {self.noise}")
+        if not 0 <= self.balance <= 1 / self.field.n_classes:
+            most = f"1/{self.field.n_classes}"
+            raise ValueError(f"balance must lie between 0 and {most}, the share of equal classes, got {self.balance}")
+
+    @cached_property
+    def _graph(self) -> tuple[NDArray, Edges]:
+        """Balanced unary terms less each node's cheapest, and the edges."""
+        pairs = nearest_pairs(self.field.X, self.field.covariances[0], self.neighbours)
+        edges = [couple(self.field.X, each, [each]).edges(pairs) for each in self.field.covariances]
+        sums = np.stack([one.node_sums(len(self.field)) for one in edges], axis=1)
+        unary = self.field.relative_unary - sums / 2  # the identity of `LabelField.balanced_unary`, on the edges
+        mean = np.mean([one.weight for one in edges], axis=0)
+        return unary - unary.min(axis=1, keepdims=True), Edges(edges[0].i, edges[0].j, mean)
+
+    def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
+        """Labels for the first minimisation to start from; see `initial_state`."""
+        return initial_state(self.field, rng, n_chains, labels)
+
+    def step(self, rng: np.random.Generator, state: State) -> State:
+        """A new labelling for each chain; the last ones only tell the minimisation where to start."""
+        if len(self.field) == 0 or self.field.n_classes == 1:
+            return State(np.zeros_like(state.labels))
+        return State(np.array([self._balanced(rng, labels) for labels in state.labels]))
+
+    def _balanced(self, rng, labels: NDArray) -> NDArray:
+        """The first minimum that is balanced; of too many that are not, the most balanced one."""
+        best, largest = labels, -1
+        for _ in range(ATTEMPTS):
+            found = self._minimum(rng, labels)
+            smallest = int(np.bincount(found, minlength=self.field.n_classes).min())
+            if smallest > largest:
+                best, largest = found, smallest
+            if smallest >= self.balance * len(found):
+                break
+        return best
+
+    def _minimum(self, rng, labels: NDArray) -> NDArray:
+        unary, edges = self._graph
+        unary = unary * self._factors(rng, unary.shape)
+        edges = Edges(edges.i, edges.j, edges.weight * self._factors(rng, len(edges)))
+        if self.field.n_classes == 2:
+            return min_cut(unary[:, 0], unary[:, 1], edges.i, edges.j, edges.weight).side.astype(int)
+        return _expand(unary, edges, labels)
+
+    def _factors(self, rng, size) -> NDArray:
+        return 1 - self.noise + self.noise * rng.exponential(size=size)
+
+
+def _cost(unary: NDArray, edges: Edges, labels: NDArray) -> float:
+    """What a labelling pays: its unary terms, and the weights between different classes."""
+    apart = labels[edges.i] != labels[edges.j]
+    return float(unary[np.arange(len(labels)), labels].sum() + edges.weight[apart].sum())
+
+
+def _expand(unary: NDArray, edges: Edges, labels: NDArray) -> NDArray:
+    """Move nodes to one class after the other until none lowers the cost."""
+    cost, alpha, idle = _cost(unary, edges, labels), 0, 0
+    while idle < unary.shape[1]:
+        moved = _move(unary, edges, labels, alpha)
+        lower = _cost(unary, edges, moved)
+        gained = lower < cost * (1 - 1e-12)  # more than rounding
+        if gained:
+            labels, cost = moved, lower
+        idle = 1 if gained else idle + 1
+        alpha = (alpha + 1) % unary.shape[1]
+    return labels
+
+
+def _move(unary: NDArray, edges: Edges, labels: NDArray, alpha: int) -> NDArray:
+    """The best labelling in which each node keeps its class or takes alpha.
+
+    With x_i = 1 for taking it, two neighbours of one class pay w |x_i - x_j|; of two classes they pay w (1 - x_i x_j) =
+    w (1 - (x_i + x_j) / 2 + |x_i - x_j| / 2). A node of class alpha has x_i = 1 either way.
+    """
+    i, j, weight = edges.i, edges.j, edges.weight
+    apart = labels[i] != labels[j]
+    half = np.where(apart, weight / 2, weight)
+    gain = Edges(i[apart], j[apart], weight[apart] / 2).node_sums(len(labels))
+    stay = unary[np.arange(len(labels)), labels] + gain
+    forced = 2 * (stay.sum() + weight.sum()) + 1
+    stay = np.where(labels == alpha, forced, stay)
+    return np.where(min_cut(stay, unary[:, alpha], i, j, half).side, alpha, labels)

@@ -1,0 +1,178 @@
+r"""Swendsen-Wang sampling of the label field: whole clusters of nodes change class, the data term handled exactly.
+
+A group of classes is chosen such that, among nodes whose class is in one group, agreement is rewarded by a weight w_ij
+that does not depend on the class:
+
+- one covariance: all classes are one group, w_ij = C_ij;
+- different covariances: classes are paired at random, and by the identity of `coupling` a pair {a, b} has
+  w_ij = (C^(a)_ij + C^(b)_ij) / 2 and the unary terms u_i(c) - T_i(c) / 2, where T_i(c) is the sum of C^(c)_ij over the
+  nodes j whose class is now in the pair. Nodes of different groups never agree, so that all pairs move together; of an
+  odd number of classes one sits out.
+
+Nodes of equal class are bound with probability 1 - exp(-w_ij), and each cluster of bound nodes takes class c of its
+group with probability proportional to exp(-sum of its unary terms for c). Bonds and classes together have a density of
+which the label field is a margin, and both are drawn from their exact conditionals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import softmax
+
+from coxfield.engine import tiles as blocks
+from coxfield.field.rows import CouplingRows, coupling_rows
+from coxfield.field.sampling.chains import State, draw, initial_state
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field.potts import LabelField
+
+PROPOSALS = 2**20  # bonds to consider at a time, in as many chains as that takes
+CROWDED = 1 / 8  # bonds to consider for each place in a block of couplings, beyond which each pair is looked at
+
+
+@dataclass(frozen=True)
+class SwendsenWang:
+    """Sample a field by binding nodes of equal class into clusters and drawing a class for each cluster.
+
+    Bonds cost no look at every pair and chain: a pair is bound when a Poisson variable of mean w_ij is not 0, and such
+    variables for all pairs are a Poisson number of pairs drawn proportionally to w_ij, kept where classes agree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.field import LabelField, SwendsenWang
+    >>> X = np.arange(5.0).reshape(-1, 1)
+    >>> sampler = SwendsenWang(LabelField.from_points(X, 9.0 * RBF(2.0), labels=[-1, -1, 1, -1, -1]))
+    >>> rng = np.random.default_rng(0)
+    >>> sampler.step(rng, sampler.init(rng, n_chains=2)).labels
+    array([[1, 1, 1, 1],
+           [1, 1, 1, 1]])
+    """
+
+    field: LabelField
+
+    @cached_property
+    def _rows(self) -> CouplingRows:
+        return coupling_rows(self.field, blocks.whole_rows(len(self.field), len(self.field), 8, 1))
+
+    def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
+        """Start from given labels, or from draws by the unary terms alone; see `initial_state`."""
+        return initial_state(self.field, rng, n_chains, labels)
+
+    def step(self, rng: np.random.Generator, state: State, coupling: float = 1.0) -> State:
+        """Bind nodes into clusters and draw a class for each cluster.
+
+        Parameters
+        ----------
+        rng : numpy Generator
+        state : State
+        coupling : float, default=1.0
+            Factor of the couplings between the nodes; the unary terms stay as they are.
+        """
+        pairs = coupling * self.field.totals.sum() / 2
+        size = max(1, int(PROPOSALS / max(pairs, 1)))
+        moved = [self._move(rng, part, coupling) for part in _parts(state.labels, size)]
+        return State(np.concatenate([m.labels for m in moved]), np.concatenate([m.probabilities for m in moved]))
+
+    def _move(self, rng, labels: NDArray, coupling: float) -> State:
+        """The next labels of some chains."""
+        groups = self._groups(rng, len(labels))
+        mine = np.take_along_axis(groups, labels, axis=1)
+        n_clusters, cluster = connected_components(self._bonds(rng, labels, groups, coupling), directed=False)
+        logits = np.where(groups[:, None] == mine[:, :, None], self._logits(mine, coupling), -np.inf)
+        columns = logits.reshape(-1, self.field.n_classes).T
+        sums = np.stack([np.bincount(cluster, column, n_clusters) for column in columns], axis=1)
+        probabilities = softmax(sums, axis=-1)[cluster]
+        return State(draw(rng, sums)[cluster].reshape(labels.shape), probabilities.reshape(logits.shape))
+
+    def _groups(self, rng, n_chains: int) -> NDArray:
+        """The group of each class, each chain its own lest they depend on each other, shape (n_chains, Q)."""
+        if self.field.shared:
+            return np.zeros((n_chains, self.field.n_classes), int)
+        return rng.permuted(np.tile(np.arange(self.field.n_classes), (n_chains, 1)), axis=1) // 2
+
+    def _logits(self, mine: NDArray, coupling: float) -> NDArray:
+        """Minus the balanced unary terms, shape (n_chains, n, Q) or one that broadcasts to it."""
+        if self.field.shared:
+            return -self.field.relative_unary
+        return coupling * self._totals(mine) / 2 - self.field.relative_unary
+
+    def _totals(self, mine: NDArray) -> NDArray:
+        """Sum of C^(c)(x_i, x_j) over the nodes j in the group of node i, shape (n_chains, n, Q)."""
+        if self.field.n_classes == 2:  # both classes make the only group
+            return self.field.totals
+        totals = np.empty((*mine.shape, self.field.n_classes))
+        present = (mine[:, :, None] == np.arange(mine.max(initial=0) + 1)).astype(float)
+        for rows in self._rows.blocks:
+            for k, users in enumerate(self._rows.users):
+                sums = np.einsum("ij,kjg->kig", self._rows.values(k, rows), present, optimize=True)
+                own = np.take_along_axis(sums, mine[:, rows, None], axis=2)
+                totals[:, rows, users] = own
+        return totals
+
+    def _bonds(self, rng, labels: NDArray, groups: NDArray, coupling: float) -> sparse.coo_array:
+        """Bonds of all chains as one graph of n_chains n nodes."""
+        found = [np.zeros((2, 0), int)]
+        for k, users in enumerate(self._rows.users):
+            # In a pair of classes a covariance counts half for each class that it belongs to.
+            together = groups[:, :, None] == groups[:, None]
+            rates = coupling * together.astype(float) @ users / together.sum(axis=2)
+            for rows in self._rows.blocks:
+                cumulative = self._cumulative(k, rows)
+                if coupling * cumulative[-1] < CROWDED * cumulative.size:
+                    found.append(_few_bonds(rng, cumulative, rows, labels, rates))
+                else:
+                    values = np.triu(self._rows.values(k, rows), rows.start + 1)
+                    found.append(_many_bonds(rng, values, rows, labels, rates))
+        ends = np.concatenate(found, axis=1)
+        return sparse.coo_array((np.ones(ends.shape[1], bool), tuple(ends)), shape=(labels.size, labels.size))
+
+    @cached_property
+    def _held(self) -> dict[tuple[int, int], NDArray]:
+        return {}
+
+    def _cumulative(self, k: int, rows: slice) -> NDArray:
+        """Running sums of the couplings C_ij, i < j, of a block of rows."""
+        held = self._held.get((k, rows.start))
+        if held is None:
+            held = np.triu(self._rows.values(k, rows), rows.start + 1).cumsum()
+            if self._rows.held:
+                self._held[k, rows.start] = held
+        return held
+
+
+def _few_bonds(rng, cumulative: NDArray, rows: slice, labels: NDArray, rates: NDArray) -> NDArray:
+    """Bonds of some rows with all later nodes: a Poisson number of pairs, kept where classes agree."""
+    n_chains, n = labels.shape
+    count = rng.poisson(rates.max() * cumulative[-1] * n_chains)
+    chain = rng.integers(n_chains, size=count)
+    sorted_draws = np.sort(rng.random(count)) * cumulative[-1]  # neighbours are found in neighbouring memory
+    places = np.searchsorted(cumulative, sorted_draws, side="right")
+    i, j = np.divmod(np.minimum(places, cumulative.size - 1), n)
+    i += rows.start
+    label = labels[chain, i]
+    kept = (label == labels[chain, j]) & (rng.random(count) * rates.max() < rates[chain, label])
+    return (chain * n + np.stack([i, j]))[:, kept]
+
+
+def _many_bonds(rng, values: NDArray, rows: slice, labels: NDArray, rates: NDArray) -> NDArray:
+    """Bonds of some rows with all later nodes, by a random number for each pair."""
+    mine = labels[:, rows]
+    rate = np.take_along_axis(rates, mine, axis=1)[:, :, None]
+    bound = rng.random((len(labels), *values.shape)) < -np.expm1(-rate * values)
+    chain, i, j = np.nonzero(bound & (mine[:, :, None] == labels[:, None]))
+    return chain * labels.shape[1] + np.stack([i + rows.start, j])
+
+
+def _parts(labels: NDArray, size: int) -> list[NDArray]:
+    """The chains, so many at a time."""
+    return [labels[start : start + size] for start in range(0, len(labels), size)]

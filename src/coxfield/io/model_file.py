@@ -1,0 +1,164 @@
+"""Fitted models in files: the model and what it needs to know of the table it came from, in one skops archive.
+
+Unlike a pickle, a skops archive runs no code of its own: it names the types it is made of, and `load` builds it only
+when every one of them is on the short list below.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+import skops.io
+from sklearn.gaussian_process import kernels
+
+from coxfield import __version__
+from coxfield.estimators.supervised import LGCPClassifier
+from coxfield.io.whole_files import whole_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+FORMAT = "coxfield model 1"
+
+_MODEL = "coxfield.estimators.supervised.LGCPClassifier"
+_KERNELS = tuple(
+    f"{kernels.__name__}.{name}"
+    for name, kind in inspect.getmembers(kernels, inspect.isclass)
+    if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__
+)
+_SPARSE = tuple(f"scipy.sparse._csr.{name}" for name in ("csr_array", "csr_matrix"))
+# By name, not by the package they live in: a function of this package is no part of a model.
+TRUSTED = (_MODEL, *_KERNELS, *_SPARSE)
+
+
+class ModelFileError(ValueError):
+    """A file that cannot be used as a model, or a model that cannot be put into a file."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A fitted model and the table it was fitted to, as `load` returns them."""
+
+    model: LGCPClassifier
+    target: str
+    """Name of the column that held the classes."""
+    features: tuple[str, ...]
+    """Names of the feature columns, in the order the model wants them."""
+    id_column: str | None
+    """Name of the column that tells rows apart, if there was one."""
+    version: str
+    """Version of coxfield that wrote the file."""
+
+
+def check_output(path: Path) -> None:
+    """Refuse a path that no model will be written to, before the work is done rather than after.
+
+    The ending is asked for so that a table given as output by mistake is not overwritten.
+    """
+    if path.suffix.lower() != ".skops":
+        raise ModelFileError(f"A model goes into a file that ends in .skops; got {path}")
+    if not path.parent.is_dir():
+        raise ModelFileError(f"There is no folder {path.parent} to write {path.name} to")
+
+
+def save(
+    model: LGCPClassifier, path: Path, *, target: str, features: Sequence[str], id_column: str | None = None
+) -> None:
+    """Write a fitted model whole or not at all, with the names of the columns it was fitted to.
+
+    Parameters
+    ----------
+    model : LGCPClassifier
+        Fitted.
+    path : Path
+        Ends in ``.skops``; an existing file is replaced.
+    target : str
+        Name of the column that held the classes.
+    features : sequence of str
+        Names of the feature columns, in the order of the columns of X.
+    id_column : str, optional
+        Name of the column that tells rows apart.
+    """
+    check_output(path)
+    _refuse_boolean_keys(model)
+    content = {
+        "format": FORMAT,
+        "version": __version__,
+        "target": target,
+        "features": list(features),
+        "id_column": id_column,
+        "model": model,
+    }
+    archive = skops.io.dumps(content)
+    strangers = _strangers(skops.io.get_untrusted_types(data=archive))
+    if strangers:
+        raise ModelFileError(
+            f"A model that contains {strangers} cannot be saved, for it would be refused as unsafe when loaded: "
+            "use kernels of sklearn.gaussian_process.kernels"
+        )
+    with whole_file(path) as stream:
+        stream.write(archive)
+
+
+def load(path: Path) -> SavedModel:
+    """Read a model that `save` wrote, building nothing but models, kernels and arrays.
+
+    Raises
+    ------
+    ModelFileError
+        The file is not a model, is damaged, or holds types that a model has no need of.
+    """
+    strangers = _strangers(_types_beyond_skops(path))
+    if strangers:
+        raise ModelFileError(f"{path} may be unsafe and is refused: a model has no need of {strangers}, found in it")
+    try:
+        content = skops.io.load(path, trusted=list(TRUSTED))
+    except Exception as error:  # damaged archives and types that have since changed fail in any way
+        raise ModelFileError(
+            f"{path} is damaged, or from another version than coxfield {__version__}, and cannot be loaded "
+            f"({type(error).__name__}: {error}): fit the model again"
+        ) from error
+    return _saved_model(content, path)
+
+
+def _strangers(types: Sequence[str]) -> str:
+    """The types that a model has no need of, for a message; empty when there are none."""
+    return ", ".join(name for name in types if name not in TRUSTED)
+
+
+def _types_beyond_skops(path: Path) -> list[str]:
+    """Names of the types in a file that skops does not vouch for; reads the list without building anything."""
+    if not path.is_file():
+        raise ModelFileError(f"There is no file {path}")
+    try:
+        return skops.io.get_untrusted_types(file=path)
+    except (BadZipFile, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} is not a model that coxfield fit wrote") from error
+
+
+def _saved_model(content: Any, path: Path) -> SavedModel:
+    """Check that what was in the file is what `save` puts there."""
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ModelFileError(f"{path} is a skops file, but not a model that this version of coxfield fit wrote")
+    model = content["model"]
+    if not isinstance(model, LGCPClassifier):
+        raise ModelFileError(f"{path} holds a {type(model).__name__}, not an LGCPClassifier")
+    features = tuple(content["features"])
+    return SavedModel(model, content["target"], features, content["id_column"], content["version"])
+
+
+def _refuse_boolean_keys(model: LGCPClassifier) -> None:
+    """Refuse mappings with boolean keys: skops writes keys as text, and reads both as True."""
+    for name in ("kernel", "mean"):
+        value = getattr(model, name)
+        if isinstance(value, Mapping) and any(isinstance(key, bool | np.bool_) for key in value):
+            raise ModelFileError(
+                f"A model whose {name} is given for the classes False and True cannot be saved: "
+                "call the classes 0 and 1, or by strings"
+            )

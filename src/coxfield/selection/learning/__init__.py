@@ -1,0 +1,1 @@
+"""Parameters by maximum pseudo-likelihood."""

@@ -1,0 +1,124 @@
+"""Table results, on scikit-learn's small digits in place of MNIST."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from sklearn.datasets import load_digits
+from sklearn.utils import Bunch
+
+from coxfield.apps.experiments import mnist
+from coxfield.apps.experiments import mnist_methods as methods
+from coxfield.apps.report.blocks import Note, Table
+from coxfield.apps.report.records import DONE, new_record
+
+
+@pytest.fixture(autouse=True)
+def digits(monkeypatch):
+    """500 training and 300 test images of 8 x 8 pixels."""
+    X, y = load_digits(return_X_y=True)
+    X = np.rint(X * 255 / 16).astype(np.uint8)
+    data = Bunch(X_train=X[:500], y_train=y[:500], X_test=X[500:800], y_test=y[500:800])
+    monkeypatch.setattr(methods, "fetch_mnist", lambda: data)
+    return data
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments"),
+    [
+        (methods.lgcp, {}),
+        (methods.lgcp_from_subset, {"points": 200, "seed": 0}),
+        (methods.nearest_neighbour, {}),
+        (methods.logistic_regression, {}),
+        (methods.svm, {"tuning": 100, "seed": 0}),
+    ],
+)
+def test_every_method_says_which_test_points_are_wrong(run, arguments):
+    result = run(**arguments)
+    assert len(set(result["wrong"])) == len(result["wrong"])
+    assert result["error"] == pytest.approx(100 * len(result["wrong"]) / 300)
+    assert result["error"] < 20
+    assert result["fit_seconds"] > 0
+    assert result["predict_seconds"] > 0
+
+
+def test_the_nearest_neighbour_is_the_nearest(digits):
+    distances = ((digits.X_test[:, None].astype(float) - digits.X_train.astype(float)) ** 2).sum(axis=2)
+    wrong = np.flatnonzero(digits.y_train[distances.argmin(axis=1)] != digits.y_test)
+    assert methods.nearest_neighbour()["wrong"] == wrong.tolist()
+
+
+def test_a_subset_of_all_points_chooses_what_all_points_do():
+    whole, drawn = methods.lgcp(), methods.lgcp_from_subset(points=500, seed=0)
+    assert drawn["length_scale"] == pytest.approx(whole["length_scale"], rel=1e-4)
+    assert drawn["loo_error"] == pytest.approx(whole["loo_error"])
+    assert drawn["wrong"] == whole["wrong"]
+
+
+def test_the_svms_parameters_are_those_of_least_held_out_error():
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 20, size=200))[rng.permutation(200), None]
+    y = (np.floor(X[:, 0]) % 2).astype(int)  # stripes, which a wide kernel cannot tell apart
+    found = methods.choose(X, y, costs=[1.0, 10.0], gammas=[1e-4, 10.0])
+    assert found["chosen"]["gamma"] == 10
+    assert found["held_out_error"] < 20
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (0, 4), (7, 2), (30, 31)])
+def test_mcnemar_is_twice_the_tail_of_a_fair_coin(first, second):
+    expected = min(1, 2 * binom.cdf(min(first, second), first + second, 0.5))
+    assert mnist.mcnemar(first, second) == pytest.approx(expected)
+
+
+def records(**wrong):
+    """Records of test points that each method gets wrong, of 10,000."""
+    names = {"lgcp": mnist.LGCP, "subset": mnist.SUBSETS[0], "nearest": mnist.NEAREST, "svm": mnist.SVM}
+    return {
+        names[method]: new_record(
+            names[method],
+            {},
+            DONE,
+            result={"error": len(points) / 100, "wrong": list(points), "fit_seconds": 12.0, "predict_seconds": 345.6}
+            | ({"chosen": {"C": 10.0, "gamma": 0.02}} if method == "svm" else {}),
+        )
+        for method, points in wrong.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdicts"),
+    [
+        ({"lgcp": range(300), "nearest": range(10, 312)}, [True, None, True]),
+        ({"lgcp": range(300), "nearest": range(250)}, [False, None, True]),
+        ({"lgcp": range(440)}, [None, None, False]),  # 4.4 %: within two standard errors of 4.5 %
+        ({"subset": range(340)}, [None, True, None]),  # 3.4 %: within two standard errors of 3.11 %
+        ({"subset": range(350)}, [None, False, None]),
+        ({"nearest": range(300)}, [None, None, None]),
+    ],
+)
+def test_verdicts_follow_the_errors(wrong, verdicts):
+    assert [claim.holds for claim in mnist.claims(records(**wrong))] == verdicts
+
+
+def test_findings_say_what_the_verdicts_follow():
+    like, sufficient, _ = mnist.claims(records(lgcp=range(300), nearest=range(10, 312), subset=range(500)))
+    assert "3.00 % against 3.02 % of 1-NN; 10 test points are wrong by LGCP alone and 12 by 1-NN alone" in like.finding
+    assert "5.00 % over 1 draws, the worst 5.00 %; the standard error of 3.11 % is 0.17" in sufficient.finding
+
+
+def test_published_figures_stand_beside_ours():
+    table, note = mnist.render(records(lgcp=range(307), svm=range(140)))
+    rows = {row[0]: row[1:] for row in table.rows}
+    assert rows["LGCP, length scale from all 60,000 points"][:3] == ("3.11", "3.07", "−0.04")
+    assert rows["SVM"] == ("1.4", "1.40", "+0.00", "–", "–", "12", "346")
+    assert rows["Conv. net"] == ("0.23", *["–"] * 6)
+    assert [float(row[1]) for row in table.rows] == [3.11, 3.11, 3.09, 1.4, 4.5, 12, 3.6, 0.23]
+    assert "C = 10, gamma = 0.02" in table.notes[-1]
+    assert "coxfield reproduce table-2" in note.text
+
+
+def test_nothing_is_run_quickly_and_the_table_says_how_to():
+    assert mnist.tasks(True) == []
+    table, note = mnist.render({})
+    assert isinstance(table, Table)
+    assert isinstance(note, Note)
+    assert {row[2] for row in table.rows} == {"–"}

@@ -1,0 +1,154 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn import config_context
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+
+from coxfield.engine import tiles as blocks
+from coxfield.engine.class_sums import arrange, class_sums
+from coxfield.kernels.covariance import recognise
+from reference import class_scores
+from strategies import RECOGNISED, UNRECOGNISED, labelled_points
+
+
+def training(X, y, kernels, weights=None):
+    described = {id(kernel): recognise(kernel, X.shape[1]) for kernel in kernels}
+    return arrange(X, y, [described[id(kernel)] for kernel in kernels], weights)
+
+
+def naive_sums(X, y, kernels, queries, weights=None):
+    means = np.zeros(len(kernels))
+    nothing = class_scores(X, np.full(len(y), -1), kernels, means, queries)
+    return class_scores(X, y, kernels, means, queries, weights) - nothing
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=labelled_points(), seed=st.integers(0, 2**20), shared=st.booleans(), weighted=st.booleans())
+def test_class_sums_equal_the_double_loop(data, seed, shared, weighted):
+    X, y = data
+    rng = np.random.default_rng(seed)
+    pool = RECOGNISED + UNRECOGNISED
+    q = y.max() + 1
+    kernels = [pool[rng.integers(len(pool))]] * q if shared else [pool[k] for k in rng.integers(len(pool), size=q)]
+    weights = rng.uniform(0.1, 3, size=len(y)) if weighted else None
+    queries = rng.normal(size=(5, 3)) * X.std()
+    sums = class_sums(training(X, y, kernels, weights), queries)
+    expected = naive_sums(X, y, kernels, queries, weights)
+    np.testing.assert_allclose(sums.values, expected, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(np.exp(sums.logs), expected, rtol=1e-9, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("memory", [1e-5, 1e-3, 1024])
+@pytest.mark.parametrize("n_jobs", [None, 1, 3])
+def test_blocks_threads_and_many_classes_do_not_change_the_sums(dtype, memory, n_jobs, monkeypatch):
+    rng = np.random.default_rng(3)
+    X, queries = rng.normal(size=(700, 4)).astype(dtype), rng.normal(size=(60, 4)).astype(dtype)
+    y = np.concatenate([np.arange(90), rng.integers(90, size=610)])
+    monkeypatch.setattr(blocks, "ROWS", 7)
+    monkeypatch.setattr(blocks, "COLUMNS", 256)
+    points = training(X, y, [RBF(1.5)] * 90)
+    with config_context(working_memory=memory):
+        sums = class_sums(points, queries, n_jobs=n_jobs)
+    kernel = RBF(1.5)(queries.astype(float), X.astype(float))
+    expected = np.stack([kernel[:, y == label].sum(axis=1) for label in range(90)], axis=1)
+    np.testing.assert_allclose(sums.values, expected, rtol=1e-12 if dtype == np.float64 else 2e-5)
+
+
+def test_no_block_exceeds_the_working_memory():
+    for n, columns, itemsize, threads in [(10, 10, 8, 1), (10**6, 10**6, 4, 8), (3, 10**9, 8, 2)]:
+        with config_context(working_memory=1):
+            rows, width = blocks.tile_shape(n, columns, itemsize, threads)
+            assert rows * width * itemsize * threads <= 2**20
+            whole = blocks.whole_rows(n, columns, itemsize, threads, copies=2)
+            assert whole == 1 or whole * columns * itemsize * threads * 2 <= 2**20
+
+
+@pytest.mark.parametrize(
+    "kernel", [RBF(1e-3), Matern(1e-4, nu=1.5), Matern(1e-4, nu=0.5), RBF([1e-3, 2e-3, 1e-3])], ids=str
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_sums_are_right_where_every_value_underflows(kernel, dtype):
+    rng = np.random.default_rng(4)
+    X, queries = rng.normal(size=(40, 3)).astype(dtype), rng.normal(size=(9, 3)).astype(dtype)
+    y = rng.permutation(np.arange(40) % 3)
+    sums = class_sums(training(X, y, [kernel] * 3), queries)
+    assert (sums.values == 0).all()
+    scaled = (queries[:, None].astype(float) - X[None].astype(float)) / kernel.length_scale
+    log_kernel = recognise(kernel, 3).log_profile((scaled**2).sum(axis=-1))
+    for label in range(3):
+        expected = np.logaddexp.reduce(log_kernel[:, y == label], axis=1)
+        np.testing.assert_allclose(sums.logs[:, label], expected, rtol=1e-9)
+
+
+def test_nearest_point_is_told_apart_far_from_the_origin_at_a_tiny_length_scale():
+    # The product form of these distances is wrong by more than the length scale squared.
+    X = np.array([[1e6, 0.0], [1e6 + 3e-3, 0.0], [-1e6, 0.0]])
+    query = np.array([[1e6 + 1.4e-3, 0.0], [1e6 + 1.6e-3, 0.0]])
+    sums = class_sums(training(X, np.array([0, 1, 2]), [RBF(1e-6)] * 3), query)
+    np.testing.assert_array_equal(sums.logs.argmax(axis=1), [0, 1])
+    expected = -((query[:, :1] - X[:, 0]) ** 2) / 2e-12
+    np.testing.assert_allclose(sums.logs, expected, rtol=1e-6)
+
+
+def test_a_large_variance_brings_faint_sums_back():
+    X, y = np.array([[0.0], [77.0]]), np.array([0, 1])
+    sums = class_sums(training(X, y, [1e300 * RBF(1.0)] * 2), np.array([[38.0], [39.5]]))
+    distance = np.array([[38.0, 39.0], [39.5, 37.5]])
+    np.testing.assert_allclose(sums.logs, np.log(1e300) - distance**2 / 2)
+    np.testing.assert_allclose(sums.values, np.exp(sums.logs))
+    assert (sums.values > 0).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=labelled_points(), seed=st.integers(0, 2**20), weighted=st.booleans())
+def test_leaving_out_a_row_is_the_sum_without_it(data, seed, weighted):
+    X, y = data
+    rng = np.random.default_rng(seed)
+    pool = RECOGNISED + UNRECOGNISED
+    kernels = [pool[k] for k in rng.integers(len(pool), size=y.max() + 1)]
+    weights = rng.choice([0.5, 1.0, 2.0, 3.5], size=len(y)) if weighted else None
+    sums = class_sums(training(X, y, kernels, weights), X, leave_out=np.arange(len(y)))
+    for j in range(len(y)):
+        fewer = np.ones(len(y)) if weights is None else weights.copy()
+        fewer[j] = 0
+        expected = naive_sums(X, y, kernels, X[j : j + 1], fewer)[0]
+        np.testing.assert_allclose(sums.values[j], expected, rtol=1e-9, atol=1e-12)
+
+
+def test_leaving_out_where_everything_underflows_gives_the_nearest_other_point():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
+    sums = class_sums(training(X, y, [RBF(1e-4)] * 3), X, leave_out=np.arange(30))
+    distance = np.linalg.norm(X[:, None] - X[None], axis=-1)
+    np.fill_diagonal(distance, np.inf)
+    np.testing.assert_array_equal(sums.logs.argmax(axis=1), y[distance.argmin(axis=1)])
+    matern = class_sums(training(X, y, [Matern(1e-5)] * 3), X, leave_out=np.arange(30))
+    np.testing.assert_array_equal(matern.logs.argmax(axis=1), y[distance.argmin(axis=1)])
+
+
+def test_sparse_points_give_the_sums_of_dense_ones():
+    rng = np.random.default_rng(6)
+    X = sparse.random_array((60, 30), density=0.2, rng=rng, format="csr")
+    y = np.arange(60) % 4
+    scale = np.linspace(0.4, 3, 30)
+    for kernel in (RBF(scale), RBF(0.001)):
+        lazy = class_sums(training(X, y, [kernel] * 4), X, leave_out=np.arange(60))
+        dense = class_sums(training(X.toarray(), y, [kernel] * 4), X.toarray(), leave_out=np.arange(60))
+        np.testing.assert_allclose(lazy.logs, dense.logs, rtol=1e-9, atol=1e-12)
+
+
+def test_a_covariance_that_takes_negative_values_is_summed_as_it_is():
+    X, y = np.array([[1.0], [-2.0], [3.0]]), np.array([0, 1, 1])
+    sums = class_sums(training(X, y, [DotProduct(0.0)] * 2), np.array([[-1.0], [2.0]]))
+    np.testing.assert_allclose(sums.values, [[-1, -1], [2, 2]])
+    assert np.isneginf(sums.logs[0]).all()
+
+
+def test_prior_holds_means_and_half_the_variance_of_each_class():
+    X, y = np.zeros((3, 1)), np.array([0, 1, 2])
+    points = training(X, y, [RBF(), 3.0 * RBF(), DotProduct(1.0)])
+    prior = points.prior(np.array([[0.0], [2.0]]), np.array([0.1, 0.2, 0.3]))
+    np.testing.assert_allclose(prior, [[0.6, 1.7, 0.8], [0.6, 1.7, 2.8]])

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF
+
+from coxfield.field.couplings import couple
+from coxfield.field.cuts.crossing import NO_EDGES
+from coxfield.field.cuts.maxflow import min_cut
+from coxfield.field.cuts.mincut import TwoClasses, minimise
+from coxfield.field.neighbours import nearest_pairs
+from coxfield.kernels.covariance import recognise
+
+SOLVER = {"tolerance": 1e-9, "max_rounds": 100}
+
+
+def problem(seed, n=300, length_scale=0.3, dtype=float):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)).astype(dtype)
+    covariance = recognise(RBF(length_scale), 2)
+    return TwoClasses(rng.normal(size=n) * rng.choice([0.1, 1, 3]), couple(X, covariance, [covariance]))
+
+
+def start(problem, neighbours=4):
+    coupling = problem.coupling
+    return coupling.edges(nearest_pairs(coupling.X, coupling.nodes.one.covariance, neighbours))
+
+
+def full_cost(problem, x):
+    weights = problem.coupling.nodes.tile(problem.coupling.nodes).astype(float)
+    return problem.terminal_cost(x) + weights[np.ix_(x, ~x)].sum()
+
+
+def full_minimum(problem):
+    i, j = np.triu_indices(len(problem.pull), 1)
+    source, sink = np.maximum(problem.pull, 0), np.maximum(-problem.pull, 0)
+    return min_cut(source, sink, i, j, problem.coupling.weights(i, j)).value
+
+
+@pytest.mark.parametrize("length_scale", [0.05, 0.2, 0.5, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_minimum_of_the_full_graph_with_few_of_its_edges(seed, length_scale):
+    one = problem(seed, length_scale=length_scale)
+    found = minimise(one, start(one), **SOLVER)
+    assert found.cost == pytest.approx(full_minimum(one), rel=1e-9)
+    assert found.cost == pytest.approx(full_cost(one, found.x), rel=1e-12)
+    assert found.gap <= 1e-9 * found.cost
+    assert len(found.edges) < 300 * 299 / 2
+
+
+def test_no_edges_are_needed_to_start_from():
+    one = problem(5)
+    assert minimise(one, NO_EDGES, **SOLVER).cost == pytest.approx(full_minimum(one), rel=1e-9)
+
+
+def test_starting_from_the_answer_takes_fewer_rounds_and_gives_it_back():
+    one = problem(6, length_scale=0.5)
+    first = minimise(one, start(one), **SOLVER)
+    again = minimise(one, first.edges, init=first.x, **SOLVER)
+    assert again.rounds == 1
+    np.testing.assert_array_equal(again.x, first.x)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_giving_up_early_leaves_an_honest_gap(rounds):
+    one = problem(7, length_scale=0.5)
+    found, least = minimise(one, start(one), tolerance=1e-9, max_rounds=rounds), full_minimum(one)
+    assert found.rounds <= rounds
+    assert found.lower_bound <= least * (1 + 1e-12)
+    assert found.cost >= least * (1 - 1e-12)
+
+
+def test_bounds_rise_and_costs_fall_from_round_to_round():
+    one, seen = problem(8, length_scale=0.5), []
+    minimise(one, start(one, 2), progress=seen.append, **SOLVER)
+    assert [round_.rounds for round_ in seen] == list(range(1, len(seen) + 1))
+    assert (np.diff([round_.lower_bound for round_ in seen]) >= 0).all()
+    assert (np.diff([round_.cost for round_ in seen]) <= 1e-12 * seen[0].cost).all()
+
+
+def test_float32_couplings():
+    one = problem(9, dtype=np.float32)
+    found = minimise(one, start(one), **SOLVER)
+    assert found.gap <= 1e-9 * found.cost
+    assert found.cost == pytest.approx(full_cost(one, found.x), rel=1e-5)
+    assert found.cost == pytest.approx(full_minimum(one), rel=1e-5)
+
+
+def test_tiny_problems_are_judged_by_their_own_scale():
+    rng = np.random.default_rng(10)
+    X, covariance = rng.normal(size=(200, 2)), recognise(1e-14 * RBF(0.3), 2)
+    one = TwoClasses(1e-14 * rng.normal(size=200), couple(X, covariance, [covariance]))
+    found = minimise(one, start(one), **SOLVER)
+    assert found.cost == pytest.approx(full_minimum(one), rel=1e-9)
+    assert 0 < found.cost < 1e-11
+
+
+def test_pymaxflow_on_the_full_graph_agrees():
+    maxflow = pytest.importorskip("maxflow")
+    one = problem(11)
+    i, j = np.triu_indices(len(one.pull), 1)
+    weights = one.coupling.weights(i, j)
+    graph = maxflow.GraphFloat(len(one.pull), len(i))
+    nodes = graph.add_nodes(len(one.pull))
+    graph.add_edges(i, j, weights, weights)
+    graph.add_grid_tedges(nodes, np.maximum(one.pull, 0), np.maximum(-one.pull, 0))
+    assert minimise(one, start(one), **SOLVER).cost == pytest.approx(graph.maxflow(), rel=1e-9)

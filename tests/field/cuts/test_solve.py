@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from coxfield.field import LabelField, map_labels
+from coxfield.field.cuts.maxflow import min_cut
+from field.random_fields import couplings, random_arguments, random_field
+
+
+def optima(field):
+    labels, energies = field.enumerate()
+    return energies.min(), labels[energies <= energies.min() + 1e-9]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("seed", range(60))
+def test_two_classes_reach_the_minimum_of_all_labellings(seed, shared):
+    field = random_field(seed, 2, 1 + seed % 12, shared, n_known=seed % 4)
+    result, (least, _) = map_labels(field), optima(field)
+    assert result.energy == pytest.approx(least, rel=1e-9, abs=1e-9)
+    assert result.energy == pytest.approx(field.energy(result.labels))
+    assert result.lower_bound <= least + 1e-9
+    assert result.certified.all()
+    assert result.relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("seed", range(45))
+def test_three_classes_bracket_the_minimum(seed, shared):
+    field = random_field(seed, 3, 1 + seed % 9, shared, n_known=seed % 5)
+    result, (least, best) = map_labels(field), optima(field)
+    assert result.lower_bound - 1e-9 <= least <= result.energy + 1e-9
+    assert result.gap == pytest.approx(result.energy - result.lower_bound, abs=1e-12)
+    assert (best[:, result.certified] == result.labels[result.certified]).all(axis=1).any()
+    separated = np.max([couplings(field, c) for c in range(3)], axis=0) * (best[0][:, None] != best[0])
+    assert result.energy - least <= separated.sum() / 2 + 1e-9
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_twelve_nodes_of_three_classes(shared):
+    field = random_field(12, 3, 12, shared)
+    result, (least, best) = map_labels(field), optima(field)
+    assert result.lower_bound - 1e-9 <= least <= result.energy + 1e-9
+    assert (best[:, result.certified] == result.labels[result.certified]).all(axis=1).any()
+
+
+def digits_field(length_scale, n=700, n_classes=2, dtype=float):
+    X, y = load_digits(return_X_y=True)
+    labels = np.full(n, -1)
+    labels[:30] = y[:30] % n_classes
+    return LabelField.from_points((X[:n] / 16).astype(dtype), RBF(length_scale), labels, n_classes=n_classes)
+
+
+@pytest.mark.parametrize("length_scale", [0.4, 0.5, 0.6, 1.0])
+def test_digits_have_the_energy_of_the_full_graph(length_scale):
+    field = digits_field(length_scale)
+    pull = field.relative_unary[:, 0] - field.relative_unary[:, 1]
+    i, j = np.triu_indices(len(field), 1)
+    full = min_cut(np.maximum(pull, 0), np.maximum(-pull, 0), i, j, couplings(field, 0)[i, j])
+    result = map_labels(field)
+    assert result.cost == pytest.approx(full.value, rel=1e-9)
+    assert result.relative_gap < 1e-8
+    assert result.edges < len(i)
+
+
+def test_ten_classes_of_digits_are_certified():
+    result = map_labels(digits_field(0.4, n=400, n_classes=10))
+    assert result.certified.all()
+    assert result.relative_gap <= 1e-9
+
+
+def test_float32_digits_are_labelled_like_float64():
+    double, single = (map_labels(digits_field(0.5, dtype=dtype)) for dtype in (np.float64, np.float32))
+    assert single.relative_gap <= 1e-9
+    assert single.cost == pytest.approx(double.cost, rel=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n", [0, 1])
+def test_fields_of_no_node_and_of_one(n, n_classes):
+    field = random_field(8, n_classes, n, shared=True)
+    result = map_labels(field)
+    np.testing.assert_array_equal(result.labels, field.unary.argmin(axis=1))
+    assert result.certified.shape == (n,)
+    assert result.certified.all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_when_all_couplings_underflow_the_unary_terms_decide(n_classes):
+    X = 1e3 * np.arange(20.0)[:, None]
+    labels = np.concatenate([np.arange(n_classes), np.full(20 - n_classes, -1)])
+    field = LabelField.from_points(X, RBF(0.1), labels, mean=[0.0, 0.5, 0.2][:n_classes])
+    result = map_labels(field)
+    np.testing.assert_array_equal(result.labels, 1)
+    assert result.certified.all()
+    assert result.gap == 0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_duplicated_points_share_a_label(n_classes, shared):
+    X, kernel, labels, mean = random_arguments(21, n_classes, 6, shared)
+    X, labels = np.repeat(X, 5, axis=0), np.repeat(labels, 5)
+    result = map_labels(LabelField.from_points(X, kernel, labels, mean=mean, n_classes=n_classes))
+    assert (result.labels.reshape(6, 5) == result.labels.reshape(6, 5)[:, :1]).all()
+    assert result.certified.all()
+
+
+def test_many_nodes_at_one_place():
+    X = np.concatenate([np.zeros((30, 2)), np.ones((30, 2))])
+    labels = np.array([0] + [-1] * 29 + [1] + [-1] * 29)
+    result = map_labels(LabelField.from_points(X, RBF(0.2), labels))
+    np.testing.assert_array_equal(result.labels, np.repeat([0, 1], 29))
+
+
+def test_a_point_far_away_does_not_disturb_the_others():
+    X, _, labels, _ = random_arguments(4, 2, 30, True, n_known=6)
+    near = map_labels(LabelField.from_points(X, Matern(0.5), labels))
+    far = map_labels(LabelField.from_points(np.concatenate([X, [[1e9, 0]]]), Matern(0.5), [*labels, -1]))
+    np.testing.assert_array_equal(far.labels[:-1], near.labels)
+
+
+def test_an_initial_labelling_does_not_change_the_minimum():
+    field = digits_field(0.5)
+    plain = map_labels(field)
+    again = map_labels(field, init=plain.labels)
+    assert again.cost == pytest.approx(plain.cost, rel=1e-9)
+    assert again.rounds <= plain.rounds
+
+
+@pytest.mark.parametrize("init", [[0], [2] * 8, [-1] * 8])
+def test_an_initial_labelling_of_the_wrong_kind_is_refused(init):
+    with pytest.raises(ValueError, match="init must hold a class below 2"):
+        map_labels(random_field(0, 2, 8, shared=True), init=init)
+
+
+def test_giving_up_early_certifies_nothing_and_keeps_the_bound():
+    field = digits_field(0.5)
+    early, full = map_labels(field, max_rounds=1), map_labels(field)
+    assert not early.certified.any()
+    assert early.lower_bound <= full.energy <= early.energy + 1e-9
+    assert early.cuts == 1
+
+
+def test_the_caller_is_told_of_each_round():
+    seen = []
+    result = map_labels(digits_field(0.5), progress=seen.append)
+    assert len(seen) == result.rounds
+    assert seen[-1].edges <= result.edges
+
+
+def test_the_field_is_not_edited():
+    for n_classes in (2, 3):
+        field = random_field(5, n_classes, 20, shared=False)
+        before = field.X.copy(), field.relative_unary.copy(), field.common_unary.copy()
+        init = np.zeros(20, int)
+        map_labels(field, init=init)
+        for now, then in zip((field.X, field.relative_unary, field.common_unary), before, strict=True):
+            np.testing.assert_array_equal(now, then)
+        np.testing.assert_array_equal(init, 0)

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from coxfield.field.couplings import couple
+from coxfield.field.edges import Pairs
+from coxfield.kernels.covariance import recognise
+from field.random_fields import KERNELS
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(9, 2))
+GROUPS = rng.integers(3, size=9)
+COVARIANCES = [recognise(kernel, 2) for kernel in KERNELS]
+
+
+def tile(coupling):
+    weights = coupling.nodes.tile(coupling.nodes)
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+def listed(coupling):
+    i, j = np.triu_indices(len(coupling), 1)
+    weights = np.zeros((len(coupling),) * 2)
+    weights[i, j] = coupling.weights(i, j)
+    return weights + weights.T
+
+
+def kernel_values(covariance):
+    values = covariance.kernel(X)
+    np.fill_diagonal(values, 0)
+    return values
+
+
+@pytest.mark.parametrize("form", [tile, listed])
+@pytest.mark.parametrize("covariance", COVARIANCES, ids=lambda c: str(c.kernel))
+def test_one_covariance_for_both_labels_is_the_covariance(form, covariance):
+    np.testing.assert_allclose(form(couple(X, covariance, [covariance])), kernel_values(covariance), atol=1e-14)
+
+
+@pytest.mark.parametrize("form", [tile, listed])
+def test_two_covariances_count_half_each(form):
+    one, zero = COVARIANCES[:2]
+    expected = (kernel_values(one) + kernel_values(zero)) / 2
+    np.testing.assert_allclose(form(couple(X, one, [zero])), expected, atol=1e-14)
+    np.testing.assert_allclose(form(couple(X, one)), kernel_values(one) / 2, atol=1e-14)
+
+
+@pytest.mark.parametrize("form", [tile, listed])
+def test_the_best_of_several_labels_has_the_largest_covariance(form):
+    one, *others = COVARIANCES[3:7]
+    largest = np.max([kernel_values(covariance) for covariance in others], axis=0)
+    np.testing.assert_allclose(form(couple(X, one, others)), (kernel_values(one) + largest) / 2, atol=1e-14)
+
+
+@pytest.mark.parametrize("form", [tile, listed])
+@pytest.mark.parametrize("picks", [[0, 0, 0], [0, 1, 0], [2, 6, 7]])
+def test_groups_keep_their_own_covariance_and_nothing_between_them(form, picks):
+    one, zeros = COVARIANCES[0], [COVARIANCES[pick] for pick in picks]
+    own = np.zeros((9, 9))
+    for g, covariance in enumerate(zeros):
+        members = np.flatnonzero(np.equal(GROUPS, g))
+        mine = np.ix_(members, members)
+        own[mine] = kernel_values(covariance)[mine]
+    np.testing.assert_allclose(form(couple(X, one, zeros, GROUPS)), (kernel_values(one) + own) / 2, atol=1e-14)
+
+
+def test_some_nodes_give_a_part_of_the_weights():
+    coupling = couple(X, COVARIANCES[0], COVARIANCES[:3], GROUPS)
+    rows, columns = np.array([5, 1, 2]), np.array([0, 8])
+    part = coupling.nodes[rows].tile(coupling.nodes[columns])
+    np.testing.assert_allclose(part, tile(coupling)[np.ix_(rows, columns)])
+
+
+def test_sparse_points_have_the_weights_of_dense_ones():
+    covariance = recognise(RBF(0.8), 2)
+    dense, thin = (couple(Z, covariance, [covariance]) for Z in (X, sparse.csr_array(X)))
+    for form in (tile, listed):
+        np.testing.assert_allclose(form(thin), form(dense), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
+def test_points_far_away_keep_their_neighbours(dtype, far):
+    Z = np.concatenate([X[:4], X[:4] + far]).astype(dtype)
+    covariance = recognise(Matern(0.5), 2)
+    weights = tile(couple(Z, covariance, [covariance]))
+    np.testing.assert_allclose(weights[:4, :4], tile(couple(X[:4], covariance, [covariance])), rtol=0.1)
+    assert (weights[:4, 4:] == 0).all()
+
+
+def test_pairs_among_some_nodes_are_renumbered():
+    pairs = Pairs(6, np.zeros(0, int)).union(np.array([4, 0, 5, 2]), np.array([1, 2, 4, 0]))
+    np.testing.assert_array_equal(pairs.ends, [[0, 1, 4], [2, 4, 5]])
+    np.testing.assert_array_equal(pairs.among(np.array([1, 4, 5])).ends, [[0, 1], [1, 2]])

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from coxfield.kernels.points import pair_sq_distances, place, sq_distances
+
+
+@pytest.mark.parametrize("length_scale", [0.7, np.array([0.5, 2.0, 1.0, 9.0])])
+def test_distances_are_those_of_scaled_points(length_scale):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(100, 1, size=(20, 4)), rng.normal(100, 1, size=(30, 4))
+    expected = cdist(X / length_scale, Z / length_scale, "sqeuclidean")
+    origin = X.mean(axis=0)
+    a, b = place(X, length_scale, origin), place(Z, length_scale, origin)
+    np.testing.assert_allclose(sq_distances(a, b), expected, rtol=1e-11)
+    rows, columns = np.array([0, 3, 3]), np.array([5, 0, 29])
+    np.testing.assert_allclose(
+        pair_sq_distances(X, rows, Z, columns, length_scale), expected[rows, columns], rtol=1e-13
+    )
+
+
+def test_sparse_and_dense_agree():
+    X = sparse.random_array((15, 40), density=0.1, rng=np.random.default_rng(1), format="csr")
+    scale = np.linspace(0.5, 2, 40)
+    dense = X.toarray()
+    points, placed = place(X, scale, None), place(dense, scale, np.zeros(40))
+    np.testing.assert_allclose(sq_distances(points, points), sq_distances(placed, placed), atol=1e-13)
+    rows = np.array([0, 2])
+    np.testing.assert_allclose(
+        pair_sq_distances(X, rows, X, rows[::-1], scale), pair_sq_distances(dense, rows, dense, rows[::-1], scale)
+    )
+
+
+def test_moving_to_the_mean_keeps_single_precision_distances_right():
+    rng = np.random.default_rng(2)
+    X = (1000 + rng.normal(size=(50, 3))).astype(np.float32)
+    exact = cdist(X.astype(float), X.astype(float), "sqeuclidean")
+    points = place(X, 1.0, X.mean(axis=0))
+    assert np.abs(sq_distances(points, points) - exact).max() < 1e-4
+    unmoved = place(X, 1.0, np.zeros(3, np.float32))
+    assert np.abs(sq_distances(unmoved, unmoved) - exact).max() > 0.1
+
+
+def test_placing_rows_leaves_the_callers_array_alone():
+    X = np.arange(12.0).reshape(4, 3)
+    before = X.copy()
+    np.testing.assert_array_equal(place(X, 2.0, X[0], np.array([1, 2])).coordinates, (X[1:3] - X[0]) / 2)
+    np.testing.assert_array_equal(X, before)
