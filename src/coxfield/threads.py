@@ -1,0 +1,67 @@
+"""How many threads the work may take: asked once, at the public edge, and read below.
+
+An estimator or function that has an `n_jobs` opens `use(n_jobs)`; everything called inside reads `count()`. No other
+function takes a number of threads.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import TYPE_CHECKING
+
+import joblib
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CHOSEN: ContextVar[int | None] = ContextVar("coxfield_threads", default=None)
+
+
+@contextmanager
+def use(n_jobs: int | None) -> Iterator[None]:
+    """A context in which work takes `n_jobs` threads.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        As in scikit-learn's glossary: -1 for all processors. None follows the context around this one, be it another
+        `use` or a `joblib.parallel_config`. Outside of both, None stands for as many threads as the BLAS takes for a
+        matrix product.
+
+    Examples
+    --------
+    >>> with use(3):
+    ...     with use(None):
+    ...         count()
+    3
+    """
+    token = _CHOSEN.set(_CHOSEN.get() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
+def count() -> int:
+    """Threads that work may take here."""
+    chosen = _CHOSEN.get()
+    if chosen is not None:
+        return chosen
+    if get_active_backend()[1] is not None:  # inside a `joblib.parallel_config`
+        return joblib.effective_n_jobs(None)
+    return max([library["num_threads"] for library in _controller("blas").info()] or [1])
+
+
+def limit(threads: int, user_api: str = "blas"):
+    """A context in which a library, "blas" or "openmp", takes at most so many threads."""
+    return _controller(user_api).limit(limits=threads)
+
+
+@cache
+def _controller(user_api: str) -> ThreadpoolController:
+    """Looking for loaded libraries takes milliseconds, so once is enough: at first use, when they are loaded."""
+    return ThreadpoolController().select(user_api=user_api)
