@@ -30,7 +30,7 @@ def test_missing_or_broken_files_are_said_plainly(tmp_path, monkeypatch):
     monkeypatch.delenv("COXFIELD_DATA", raising=False)
     with pytest.raises(DatasetUnavailableError, match="in no package"):
         load_oil()
-    with pytest.raises(DatasetUnavailableError, match=r"give the folder with DataTrn\.txt"):
+    with pytest.raises(DatasetUnavailableError, match=r"pass the folder with DataTrn\.txt"):
         load_oil(tmp_path)
     np.savez(tmp_path / "oil.npz", X_train=np.zeros((2, 12)))
     with pytest.raises(DatasetUnavailableError, match="cannot be read"):

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
+from coxfield.datasets.folder import data_folder
 from coxfield.io.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -131,11 +132,11 @@ def obtain(recipe: Recipe, *, data_home: str | os.PathLike[str] | None = None, d
 
 def _from_user_folder(recipe: Recipe, tried: list[str]) -> Arrays | None:
     """Look into the folder of COXFIELD_DATA; a damaged file there is the user's to repair, and refused."""
-    folder = os.environ.get("COXFIELD_DATA")
-    if not folder:
+    folder = data_folder()
+    if folder is None:
         tried.append("the environment variable COXFIELD_DATA is not set")
         return None
-    path = Path(folder).expanduser() / recipe.filename
+    path = folder / recipe.filename
     if not path.is_file():
         tried.append(f"COXFIELD_DATA: there is no file {path}")
         return None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from coxfield.datasets.errors import DatasetUnavailableError
+from coxfield.datasets.folder import own_copy
+
+if TYPE_CHECKING:
+    import os
+    from pathlib import Path
 
 PARTS = {"train": "Trn", "valid": "Vdn", "test": "Tst"}
 CONFIGURATIONS = ("homogeneous", "annular", "laminar")
@@ -36,22 +40,16 @@ def load_oil(path: str | os.PathLike[str] | None = None) -> Bunch:
         arrays = read(place)
     except (OSError, KeyError, ValueError) as error:
         raise DatasetUnavailableError(
-            f"the oil flow data cannot be read from {place} ({error}); give the folder with DataTrn.txt, "
-            "DataTrnLbls.txt and their Vdn and Tst counterparts"
+            f"The oil flow data set cannot be read from {place} ({error}); pass the folder with DataTrn.txt, "
+            "DataTrnLbls.txt and their Vdn and Tst counterparts."
         ) from error
     return Bunch(**arrays, target_names=list(CONFIGURATIONS))
 
 
-def _place(path) -> Path:
-    folder = os.environ.get("COXFIELD_DATA")
-    if path is None and not folder:
-        raise DatasetUnavailableError(
-            "the oil flow data are in no package: give the path of your copy, or name its folder in COXFIELD_DATA"
-        )
-    if path is not None:
-        return Path(path).expanduser()
-    npz = Path(str(folder)).expanduser() / "oil.npz"
-    return npz if npz.is_file() else npz.parent
+def _place(path: str | os.PathLike[str] | None) -> Path:
+    place = own_copy(path, "The oil flow data set", "pass the path of your copy")
+    npz = place / "oil.npz"
+    return npz if path is None and npz.is_file() else place
 
 
 def _from_npz(path: Path) -> dict:
@@ -67,6 +65,6 @@ def _from_text(folder: Path) -> dict:
     arrays = {}
     for part, short in PARTS.items():
         arrays[f"X_{part}"] = np.loadtxt(folder / f"Data{short}.txt")
-        # One column a configuration, 1 for the one that is.
+        # One column per configuration: 1 in the column of the actual configuration, 0 elsewhere.
         arrays[f"y_{part}"] = np.loadtxt(folder / f"Data{short}Lbls.txt").argmax(axis=1)
     return arrays

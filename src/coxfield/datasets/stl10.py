@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from coxfield.datasets.errors import DatasetUnavailableError
+from coxfield.datasets.folder import own_copy
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 FOLDER = "stl10_binary"  # what the official archive unpacks to
 SIDE, COLOURS, N_CLASSES = 96, 3, 10
 ADVICE = (
-    "unpack the official stl10_binary.tar.gz of https://cs.stanford.edu/~acoates/stl10 and give the folder "
+    "unpack the official stl10_binary.tar.gz of https://cs.stanford.edu/~acoates/stl10 and pass the folder "
     "stl10_binary, with train_X.bin, train_y.bin, test_X.bin, test_y.bin and class_names.txt"
 )
 
@@ -56,16 +58,14 @@ def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
             raise ValueError(f"class_names.txt names {len(names)} classes instead of {N_CLASSES}")
         arrays = {**_part(folder, "train"), **_part(folder, "test")}
     except (OSError, ValueError) as error:
-        raise DatasetUnavailableError(f"STL-10 cannot be read from {folder} ({error}); {ADVICE}") from error
+        raise DatasetUnavailableError(f"STL-10 cannot be read from {folder} ({error}); {ADVICE}.") from error
     return Bunch(**arrays, target_names=np.array(names))
 
 
-def _folder(path) -> Path:
-    place = path if path is not None else os.environ.get("COXFIELD_DATA")
-    if not place:
-        raise DatasetUnavailableError(f"STL-10 is in no package: {ADVICE}, or name its place in COXFIELD_DATA")
-    inside = Path(place).expanduser() / FOLDER
-    return inside if inside.is_dir() else inside.parent
+def _folder(path: str | os.PathLike[str] | None) -> Path:
+    place = own_copy(path, "STL-10", ADVICE)
+    inside = place / FOLDER
+    return inside if inside.is_dir() else place
 
 
 def _part(folder: Path, part: str) -> dict[str, NDArray]:
