@@ -1,0 +1,118 @@
+"""The comparisons themselves: they pass what rounding does, and fail on anything more."""
+
+import numpy as np
+import pytest
+
+from tolerances import assert_close, assert_same_decisions, precision, rounding
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_in_two_orders_agree_and_a_lost_summand_is_seen(dtype):
+    values = np.random.default_rng(0).lognormal(size=3000).astype(dtype)
+    total = np.cumsum(values)[-1]
+    backwards = np.cumsum(values[::-1])[-1]
+    assert total != backwards
+    assert_close(total, backwards, terms=len(values))
+    with pytest.raises(AssertionError, match="differ by more than rounding"):
+        assert_close(total, backwards - values.max(), terms=len(values))
+
+
+def test_the_tolerance_is_that_of_the_narrower_type():
+    third = 1 / 3
+    assert_close(np.float32(third), third)
+    with pytest.raises(AssertionError, match="rounding allows"):
+        assert_close(np.float64(np.float32(third)), third)
+    assert_close(np.float64(np.float32(third)), third, dtype=np.float32)
+    assert precision(np.float32(1), 1.0, 2) == np.finfo(np.float32).eps
+    assert precision(1, 2) == np.finfo(float).eps
+
+
+def test_one_last_digit_passes_and_a_hundred_do_not():
+    x = np.linspace(1, 2, 11)
+    assert_close(np.nextafter(x, 3), x)
+    with pytest.raises(AssertionError, match="11 of 11"):
+        assert_close(x * (1 + 100 * np.finfo(float).eps), x)
+
+
+def test_cancellation_needs_the_size_of_the_summands():
+    rest = (0.1 + 0.2) - 0.3
+    assert rest != 0
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_close(rest, 0.0)
+    assert_close(rest, 0.0, scale=0.6)
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_close(1e-12, 0.0, scale=0.6)
+
+
+def test_condition_and_terms_multiply():
+    assert rounding(2.0, terms=3, condition=5.0) == pytest.approx(np.finfo(float).eps * 19 * 10, rel=1e-15)
+    assert_close(np.exp(-700 * (1 + 1e-15)), np.exp(-700.0), condition=700)
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_close(np.exp(-700 * (1 + 1e-15)), np.exp(-700.0))
+
+
+def test_what_is_not_finite_agrees_with_itself_only():
+    assert_close([np.nan, np.inf, -np.inf, 1.0], [np.nan, np.inf, -np.inf, 1.0])
+    for wrong in ([0.0], [np.inf], [-np.inf]):
+        with pytest.raises(AssertionError, match="differ by more"):
+            assert_close(wrong, [np.nan])
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_close([np.inf], [-np.inf])
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_close([1e308], [np.inf])
+
+
+def test_shapes_are_compared_and_a_tolerance_without_end_is_refused():
+    assert_close([2.0, 2.0], 2.0)
+    assert_close(True, 1)
+    with pytest.raises(AssertionError, match="shapes differ"):
+        assert_close([1.0, 1.0], [[1.0, 1.0]])
+    with pytest.raises(AssertionError, match="not finite"):
+        assert_close([1.0], [2.0], scale=np.inf)
+    with pytest.raises(AssertionError, match="not finite"):
+        assert_close([1.0], [2.0], condition=np.nan)
+
+
+def test_decisions_may_differ_at_a_tie_only():
+    scores = np.tile([[3.0, 1.0, 2.0]], (20, 1))
+    scores[4] = [1.0, 0.3, 0.1 + 0.2 + 0.7]  # a tie up to rounding
+    labels = np.zeros(20, dtype=int)
+    other = labels.copy()
+    other[4] = 2
+    assert_same_decisions(labels, other, scores)
+    other[5] = 2
+    with pytest.raises(AssertionError, match=r"1 of 19 decisions differ.*row 5"):
+        assert_same_decisions(labels, other, scores)
+
+
+def test_decisions_that_are_mostly_ties_show_nothing():
+    with pytest.raises(AssertionError, match="only 0 of 4 rows"):
+        assert_same_decisions([0] * 4, [0] * 4, np.ones((4, 2)))
+    with pytest.raises(AssertionError, match="only 0 of 0 rows"):
+        assert_same_decisions([], [], np.ones((0, 2)))
+    half = [[1.0, 1.0], [2.0, 1.0]]
+    with pytest.raises(AssertionError, match="at least 90%"):
+        assert_same_decisions([0, 0], [1, 0], half)
+    assert_same_decisions([0, 0], [1, 0], half, at_least=0.5)
+
+
+def test_scores_that_underflowed_are_ties_among_themselves_and_below_all_others():
+    scores = np.array([[-np.inf, -np.inf], [-np.inf, -800.0]])
+    assert_same_decisions(["a", "b"], ["b", "b"], scores, at_least=0.5)
+    with pytest.raises(AssertionError, match="decisions differ"):
+        assert_same_decisions(["a", "b"], ["b", "a"], scores, at_least=0.5)
+
+
+def test_a_difference_of_two_scores_needs_their_size():
+    difference = np.array([0.5, -0.5, 1e-17])
+    with pytest.raises(AssertionError, match="give margin or scale"):
+        assert_same_decisions([1, 0, 1], [1, 0, 0], difference)
+    assert_same_decisions([1, 0, 1], [1, 0, 0], difference, scale=1.0, at_least=0.6)
+    assert_same_decisions([1, 0, 1], [1, 0, 0], difference, margin=0.1, at_least=0.6)
+    with pytest.raises(AssertionError, match="decisions differ"):
+        assert_same_decisions([1, 1, 1], [1, 0, 0], difference, scale=1.0, at_least=0.6)
+
+
+def test_decisions_of_other_lengths_are_refused():
+    with pytest.raises(AssertionError, match="shapes differ"):
+        assert_same_decisions([0, 1], [0], [[0.0, 1.0]])
