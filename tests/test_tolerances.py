@@ -46,9 +46,16 @@ def test_cancellation_needs_the_size_of_the_summands():
 
 def test_condition_and_terms_multiply():
     assert rounding(2.0, terms=3, condition=5.0) == pytest.approx(np.finfo(float).eps * 19 * 10, rel=1e-15)
-    assert_close(np.exp(-700 * (1 + 1e-15)), np.exp(-700.0), condition=700)
+    assert_close(np.exp(-600 * (1 + 1e-15)), np.exp(-600.0), condition=600)
     with pytest.raises(AssertionError, match="differ by more"):
-        assert_close(np.exp(-700 * (1 + 1e-15)), np.exp(-700.0))
+        assert_close(np.exp(-600 * (1 + 1e-15)), np.exp(-600.0))
+
+
+def test_what_underflowed_is_nothing():
+    assert_close(3e-310, 2e-310)
+    assert_close(1e-320, 0.0)
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_close(1e-300, 0.0)
 
 
 def test_what_is_not_finite_agrees_with_itself_only():

@@ -30,14 +30,19 @@ def precision(*arrays, dtype=None):
 
 
 def rounding(scale, *arrays, terms=1, condition=1.0, dtype=None):
-    """How far apart rounding can bring two computations of one number: eps x (16 + terms) x condition x scale."""
-    return precision(*arrays, dtype=dtype) * (UNITS + terms) * np.asarray(condition) * np.asarray(scale)
+    """How far apart rounding can bring two computations of one number: eps x (16 + terms) x condition x scale.
+
+    Below the smallest normal number digits are lost one by one, so that no two results are told apart there.
+    """
+    eps = precision(*arrays, dtype=dtype)
+    return eps * (UNITS + terms) * np.asarray(condition) * np.asarray(scale) + np.finfo(float).tiny
 
 
 def assert_close(actual, desired, *, terms=1, scale=None, condition=1.0, dtype=None, err_msg=""):
     """Two computations of the same numbers agree up to rounding.
 
-    That is ``|actual - desired| <= eps x (16 + terms) x condition x scale``, element by element.
+    That is ``|actual - desired| <= eps x (16 + terms) x condition x scale``, element by element. Numbers that
+    underflowed, below 1e-307, are all alike.
 
     Parameters
     ----------
