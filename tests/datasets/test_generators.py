@@ -135,4 +135,4 @@ def test_rows_are_shuffled_and_typed(make):
 def test_bad_values_are_named_with_the_remedy(make, arguments, message):
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         make(**arguments)
-    assert re.search("; (pass|leave|numpy.random.default_rng)", str(caught.value))
+    assert re.search("; (pass|leave)", str(caught.value))

@@ -66,3 +66,13 @@ def test_large_scales_do_not_overflow():
 def test_bad_numbers_of_samples_get_a_sentence(n_samples):
     with pytest.raises(ValueError, match=f"n_samples must be a whole number of at least 2, got {n_samples!r}"):
         importance_permanent(np.eye(2), n_samples=n_samples)
+
+
+def test_every_kind_of_random_state_is_welcome():
+    A = covariances(5)
+    legacy = importance_permanent(A, n_samples=50, random_state=np.random.RandomState(3))
+    assert importance_permanent(A, n_samples=50, random_state=3).log_value == legacy.log_value
+    rng = np.random.default_rng(3)
+    first, second = (importance_permanent(A, n_samples=50, random_state=rng).log_value for _ in range(2))
+    assert first != second
+    assert importance_permanent(A, n_samples=50, random_state=np.random.default_rng(3)).log_value == first

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.utils.randomness import generator
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-RandomState = int | np.random.Generator | None
+    from coxfield.utils.randomness import RandomState
 
 # With a unit length scale, rings 3.5 apart with noise 0.45 nearly touch, and a handful of labels tells them
 # apart; with 0.5 every other draw holds a point on the wrong side of the gap. Points in proportion to the radius
@@ -44,7 +46,7 @@ def make_circles(
         Standard deviation of the Gaussian noise added to each coordinate.
     radii : array-like of shape (n_rings,), default=None
         Increasing radii; None is 2, 5.5, 9, ...
-    random_state : int, numpy.random.Generator or None, default=None
+    random_state : int, RandomState instance, numpy Generator or None, default=None
         Seed or generator; None draws differently every time.
 
     Returns
@@ -67,7 +69,7 @@ def make_circles(
     radius_of = _ring_radii(radii, n_rings)
     counts = _ring_counts(n_per_ring, radius_of)
     noise = _not_negative("noise", noise)
-    rng = _as_generator(random_state)
+    rng = generator(random_state)
 
     y = np.repeat(np.arange(n_rings), counts)
     angle = rng.uniform(0.0, 2.0 * np.pi, size=y.size)
@@ -102,7 +104,7 @@ def make_double_helix(
         Radius of both helices.
     pitch : float, default=2.0
         Rise of a strand in one turn. The strands are half a turn apart: half a pitch at the same angle.
-    random_state : int, numpy.random.Generator or None, default=None
+    random_state : int, RandomState instance, numpy Generator or None, default=None
         Seed or generator; None draws differently every time.
 
     Returns
@@ -122,7 +124,7 @@ def make_double_helix(
     y = np.repeat([0, 1], _count("n_per_strand", n_per_strand))
     turns, radius, pitch = _positive("turns", turns), _positive("radius", radius), _positive("pitch", pitch)
     noise = _not_negative("noise", noise)
-    rng = _as_generator(random_state)
+    rng = generator(random_state)
 
     turn = rng.uniform(0.0, turns, size=y.size)
     angle = 2.0 * np.pi * turn + np.pi * y
@@ -183,15 +185,3 @@ def _positive(name: str, value: object) -> float:
     if not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
         raise ValueError(f"{name}={value!r} must be a finite number above 0; leave it out for the default.")
     return float(value)
-
-
-def _as_generator(random_state: RandomState) -> np.random.Generator:
-    """Turn a seed, a generator or None into a generator."""
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral | np.random.Generator | None):
-        raise ValueError(
-            f"random_state={random_state!r} must be None, an integer or a numpy.random.Generator; "
-            f"numpy.random.default_rng(seed) makes one."
-        )
-    if isinstance(random_state, Integral) and random_state < 0:
-        raise ValueError(f"random_state={random_state!r} is negative; pass a seed of at least 0.")
-    return np.random.default_rng(random_state)

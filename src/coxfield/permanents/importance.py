@@ -61,7 +61,7 @@ def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> 
     alpha : float, default=1.0
     n_samples : int, default=1000
         Permutations drawn.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, numpy Generator or None, default=None
 
     Returns
     -------
@@ -78,7 +78,8 @@ def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> 
     A, alpha = check_covariances(A), check_alpha(alpha, positive=True)
     if not isinstance(n_samples, int | np.integer) or n_samples < 2:
         raise ValueError(f"n_samples must be a whole number of at least 2, got {n_samples!r}")
-    rng = check_random_state(random_state)
+    # Not `utils.randomness.generator`: an integer gives the numbers that it always gave here, those of RandomState.
+    rng = random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
     images, log_weights = _draw(A, alpha, int(n_samples), rng)
     log_value = float(logsumexp(log_weights) - np.log(n_samples))
     relative = np.exp(log_weights - log_value)

@@ -18,6 +18,7 @@ from scipy.special import erfc
 
 from coxfield.process.grid import Grid
 from coxfield.process.stationary import check_in_dimension, check_kernel, variance
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def sample_gaussian_field(
         Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 48 in space.
     size : int, optional
         How many independent fields; they share the cost of the embedding.
-    random_state : int, numpy Generator or None
+    random_state : int, RandomState instance, numpy Generator or None
 
     Returns
     -------
@@ -97,7 +98,7 @@ def sample_gaussian_field(
     """
     check_kernel(kernel)
     embedding = embed(kernel, Grid.over(window, resolution))
-    fields = embedding.draw(1 if size is None else size, np.random.default_rng(random_state))
+    fields = embedding.draw(1 if size is None else size, generator(random_state))
     return fields[0] if size is None else fields
 
 

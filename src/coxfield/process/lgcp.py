@@ -15,6 +15,7 @@ from coxfield.process.integral import integrate
 from coxfield.process.poisson import draw_from
 from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at, variance
 from coxfield.process.window import Window, check_points
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,14 +81,14 @@ class LogGaussianCoxProcess:
             space.
         size : int, optional
             How many independent patterns; they share the cost of the embedding.
-        random_state : int, numpy Generator or None
+        random_state : int, RandomState instance, numpy Generator or None
 
         Returns
         -------
         Pattern, or list of `size` of them
             Each with the `intensity` it was drawn from.
         """
-        grid, rng = Grid.over(window, resolution), np.random.default_rng(random_state)
+        grid, rng = Grid.over(window, resolution), generator(random_state)
         patterns = [draw_from(rho, rng) for rho in self.draw_intensities(grid, 1 if size is None else size, rng)]
         return patterns[0] if size is None else patterns
 

@@ -12,6 +12,7 @@ from coxfield.process.grid import Grid
 from coxfield.process.labels import LabelDistribution, check_classes, check_number, normalised
 from coxfield.process.poisson import check_gamma
 from coxfield.process.window import Window, check_points
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,7 +52,7 @@ def thinned_label_distribution(
         Intensities drawn for each class.
     resolution : int or sequence of int, optional
         Cells along the longest side of the window, over which intensities are summed.
-    random_state : int, numpy Generator or None
+    random_state : int, RandomState instance, numpy Generator or None
 
     Returns
     -------
@@ -74,7 +75,7 @@ def thinned_label_distribution(
     if n_samples < 2 * GROUPS:
         raise ValueError(f"n_samples must be at least {2 * GROUPS} for standard errors, got {n_samples}")
     grid = Grid.over(window, CELLS.get(window.dimension) if resolution is None else resolution)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     logs = [subset_log_densities(points, process.kernel, process.mean) for process in processes]
     # Classes of one process share their samples: what does not tell them apart then differs by no noise.
     distinct = [process for k, process in enumerate(processes) if process not in processes[:k]]

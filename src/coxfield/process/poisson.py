@@ -12,6 +12,7 @@ import numpy as np
 from coxfield.process.grid import Intensity
 from coxfield.process.pattern import Pattern
 from coxfield.process.window import Window
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,7 +36,7 @@ def poisson_process(
         One (low, high) pair an axis; an `Intensity` has its own.
     bound : float
         For a function: a number that it exceeds nowhere in the window.
-    random_state : int, numpy Generator or None
+    random_state : int, RandomState instance, numpy Generator or None
 
     Returns
     -------
@@ -50,7 +51,7 @@ def poisson_process(
     >>> slope.count((0, 10)) < slope.count((10, 20))
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if isinstance(intensity, Intensity):
         return draw_from(intensity, rng)
     if window is None:
@@ -86,7 +87,7 @@ def thin(pattern: Pattern, retention: float | Positional, *, random_state=None) 
     pattern : Pattern
     retention : float in [0, 1], or function of points of shape (n, d)
         gamma, the probability that a point stays.
-    random_state : int, numpy Generator or None
+    random_state : int, RandomState instance, numpy Generator or None
 
     Returns
     -------
@@ -99,7 +100,7 @@ def thin(pattern: Pattern, retention: float | Positional, *, random_state=None) 
     >>> len(crowd), len(thin(crowd, 0.1, random_state=0))
     (509, 49)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     intensity = None
     if callable(retention):
         keep = rng.random(len(pattern)) < _values(retention, pattern.points, "retention", 1.0)
