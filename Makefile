@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 
-.PHONY: help demo test lint types unit bench bench-quick format clean
+.PHONY: help demo test lint types unit test-portable test-oldest test-newest bench bench-quick format clean
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -27,8 +27,19 @@ lint: $(READY)      ## ruff: rules and formatting
 types: $(READY)     ## mypy
 	$(BIN)/mypy
 
-unit: $(READY)      ## pytest: tests, doctests, README and docs
-	$(BIN)/python -m pytest
+# Two processes with one BLAS thread each are faster than one process with two threads.
+WORKERS ?= 2
+unit: $(READY)      ## pytest: tests, doctests, README and docs (WORKERS=4: four at once)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-portable: $(READY) ## all tests again as other CPUs would run them: a table of variants (half an hour)
+	$(BIN)/python tools/portable.py
+
+test-oldest: $(READY)   ## all tests with the oldest versions that pyproject.toml allows, in .venv-oldest
+	$(BIN)/python tools/portable.py --oldest
+
+test-newest: $(READY)   ## all tests with the newest versions there are, in .venv-newest
+	$(BIN)/python tools/portable.py --newest
 
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt
@@ -45,4 +56,4 @@ format: $(READY)    ## rewrite the code in the house style
 	$(BIN)/ruff format .
 
 clean:              ## forget the environment and everything made
-	rm -rf $(VENV) report build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-newest report build dist .pytest_cache .mypy_cache .ruff_cache
