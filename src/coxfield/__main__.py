@@ -1,5 +1,30 @@
-"""`python -m coxfield`: the `coxfield` command where no script is installed."""
+"""The `coxfield` command, also as `python -m coxfield`: start the command line, or say what has to be installed.
 
-from coxfield.apps.cli.app import main
+The command line needs packages that the library does not need. This module imports none of them.
+"""
 
-main()
+import importlib.util
+import sys
+
+NEEDED = ("polars", "rich", "skops", "typer")
+
+
+def main() -> None:
+    """Run the command line: the entry point of the `coxfield` script."""
+    missing = [name for name in NEEDED if not _installed(name)]
+    if missing:
+        sys.exit(f"The coxfield command needs {', '.join(missing)}: pip install 'coxfield[cli]'")
+    from coxfield.apps.cli.app import main as run
+
+    run()
+
+
+def _installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
-"""Fitted models in files: the model and what it needs to know of the table it came from, in one skops archive.
+"""Fitted models in files: one skops archive holds the model and the names of the columns it was fitted to.
 
-Unlike a pickle, a skops archive runs no code of its own: it names the types it is made of, and `load` builds it only
-when every one of them is on the short list below.
+A pickle can run any code when it is loaded. A skops archive cannot: it lists the types it is made of, and `load` builds
+it only if all of these types are on the short list below.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
-import skops.io
 from sklearn.gaussian_process import kernels
 
-from coxfield import __version__
-from coxfield.estimators.supervised import LGCPClassifier
+from coxfield import LGCPClassifier, __version__
 from coxfield.io.whole_files import whole_file
+
+try:
+    import skops.io
+except ImportError:
+    raise ImportError("model files need skops: pip install 'coxfield[cli]'") from None
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,24 +29,24 @@ if TYPE_CHECKING:
 
 FORMAT = "coxfield model 1"
 
-_MODEL = "coxfield.estimators.supervised.LGCPClassifier"
+_MODEL = f"{LGCPClassifier.__module__}.{LGCPClassifier.__qualname__}"
 _KERNELS = tuple(
     f"{kernels.__name__}.{name}"
     for name, kind in inspect.getmembers(kernels, inspect.isclass)
     if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__
 )
 _SPARSE = tuple(f"scipy.sparse._csr.{name}" for name in ("csr_array", "csr_matrix"))
-# By name, not by the package they live in: a function of this package is no part of a model.
+# Listed by name and not by package: a function of this package is no part of a model.
 TRUSTED = (_MODEL, *_KERNELS, *_SPARSE)
 
 
 class ModelFileError(ValueError):
-    """A file that cannot be used as a model, or a model that cannot be put into a file."""
+    """A file cannot be used as a model, or a model cannot be written to a file."""
 
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A fitted model and the table it was fitted to, as `load` returns them."""
+    """A fitted model, and the names of the columns it was fitted to, as `load` returns them."""
 
     model: LGCPClassifier
     target: str
@@ -51,18 +54,18 @@ class SavedModel:
     features: tuple[str, ...]
     """Names of the feature columns, in the order the model wants them."""
     id_column: str | None
-    """Name of the column that tells rows apart, if there was one."""
+    """Name of the column that identifies rows, if there was one."""
     version: str
     """Version of coxfield that wrote the file."""
 
 
 def check_output(path: Path) -> None:
-    """Refuse a path that no model will be written to, before the work is done rather than after.
+    """Refuse a path to which no model can be written. Called before the work is done.
 
-    The ending is asked for so that a table given as output by mistake is not overwritten.
+    The ending is required so that a table that is named by mistake is not overwritten.
     """
     if path.suffix.lower() != ".skops":
-        raise ModelFileError(f"A model goes into a file that ends in .skops; got {path}")
+        raise ModelFileError(f"A model goes into a file that ends in .skops, and {path} does not: give it that ending")
     if not path.parent.is_dir():
         raise ModelFileError(f"There is no folder {path.parent} to write {path.name} to")
 
@@ -70,7 +73,7 @@ def check_output(path: Path) -> None:
 def save(
     model: LGCPClassifier, path: Path, *, target: str, features: Sequence[str], id_column: str | None = None
 ) -> None:
-    """Write a fitted model whole or not at all, with the names of the columns it was fitted to.
+    """Write a fitted model and the names of the columns it was fitted to, whole or not at all.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ def save(
     features : sequence of str
         Names of the feature columns, in the order of the columns of X.
     id_column : str, optional
-        Name of the column that tells rows apart.
+        Name of the column that identifies rows.
     """
     check_output(path)
     _refuse_boolean_keys(model)
@@ -99,7 +102,7 @@ def save(
     strangers = _strangers(skops.io.get_untrusted_types(data=archive))
     if strangers:
         raise ModelFileError(
-            f"A model that contains {strangers} cannot be saved, for it would be refused as unsafe when loaded: "
+            f"A model that contains {strangers} cannot be saved, because `load` would refuse it as unsafe: "
             "use kernels of sklearn.gaussian_process.kernels"
         )
     with whole_file(path) as stream:
@@ -107,33 +110,35 @@ def save(
 
 
 def load(path: Path) -> SavedModel:
-    """Read a model that `save` wrote, building nothing but models, kernels and arrays.
+    """Read a model that `save` wrote. Only models, kernels and arrays are built.
 
     Raises
     ------
     ModelFileError
-        The file is not a model, is damaged, or holds types that a model has no need of.
+        The file is not a model, is damaged, or holds types that are no part of a model.
     """
     strangers = _strangers(_types_beyond_skops(path))
     if strangers:
-        raise ModelFileError(f"{path} may be unsafe and is refused: a model has no need of {strangers}, found in it")
+        raise ModelFileError(
+            f"{path} may be unsafe and is refused: it contains {strangers}, which is no part of a model"
+        )
     try:
         content = skops.io.load(path, trusted=list(TRUSTED))
-    except Exception as error:  # damaged archives and types that have since changed fail in any way
+    except Exception as error:  # damaged archives, and types that have changed since, fail in many ways
         raise ModelFileError(
-            f"{path} is damaged, or from another version than coxfield {__version__}, and cannot be loaded "
+            f"{path} cannot be loaded by coxfield {__version__}, because it is damaged or from another version "
             f"({type(error).__name__}: {error}): fit the model again"
         ) from error
     return _saved_model(content, path)
 
 
 def _strangers(types: Sequence[str]) -> str:
-    """The types that a model has no need of, for a message; empty when there are none."""
+    """The types that are no part of a model, for a message; empty if there are none."""
     return ", ".join(name for name in types if name not in TRUSTED)
 
 
 def _types_beyond_skops(path: Path) -> list[str]:
-    """Names of the types in a file that skops does not vouch for; reads the list without building anything."""
+    """Names of the types in a file that skops does not trust by itself. Nothing is built."""
     if not path.is_file():
         raise ModelFileError(f"There is no file {path}")
     try:
@@ -143,7 +148,7 @@ def _types_beyond_skops(path: Path) -> list[str]:
 
 
 def _saved_model(content: Any, path: Path) -> SavedModel:
-    """Check that what was in the file is what `save` puts there."""
+    """Check that the content of the file is what `save` writes."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ModelFileError(f"{path} is a skops file, but not a model that this version of coxfield fit wrote")
     model = content["model"]
@@ -154,11 +159,11 @@ def _saved_model(content: Any, path: Path) -> SavedModel:
 
 
 def _refuse_boolean_keys(model: LGCPClassifier) -> None:
-    """Refuse mappings with boolean keys: skops writes keys as text, and reads both as True."""
+    """Refuse mappings with boolean keys: skops writes keys as text, and reads both keys as True."""
     for name in ("kernel", "mean"):
         value = getattr(model, name)
         if isinstance(value, Mapping) and any(isinstance(key, bool | np.bool_) for key in value):
             raise ModelFileError(
                 f"A model whose {name} is given for the classes False and True cannot be saved: "
-                "call the classes 0 and 1, or by strings"
+                "name the classes 0 and 1, or by strings"
             )

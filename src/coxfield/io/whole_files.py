@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a stream that takes the place of `path` when the block ends well, and vanishes when it does not.
+    """Yield a stream whose content replaces `path` if the block succeeds, and is removed if it fails.
 
-    The bytes go to a hidden neighbour of `path`, because only within a folder is a move sure to be one step. A file
-    that is replaced keeps its permissions, and a symbolic link goes on pointing where it did.
+    The bytes go to a hidden file in the folder of `path`, because a move within a folder is a single step. A file that
+    is replaced keeps its permissions. A symbolic link still points to the same place.
     """
     path = path.resolve()
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")

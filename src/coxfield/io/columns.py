@@ -1,0 +1,188 @@
+"""Columns of a table: features, weights and labels taken out of its rows.
+
+Every refusal is a `TableError`. Its sentence names the table, the column and, where there is one, the row. Rows are
+counted from 1, without the header.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+try:
+    import polars as pl
+except ImportError:
+    raise ImportError("tables need polars: pip install 'coxfield[cli]'") from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+
+class TableError(ValueError):
+    """A table cannot be used as it is. The message says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns, and the name of the table in messages."""
+
+    name: str
+    rows: pl.DataFrame
+
+    def require(self, columns: Iterable[str]) -> None:
+        """Refuse a table without these columns."""
+        missing = [column for column in columns if column not in self.rows.columns]
+        if missing:
+            kind = "column" if len(missing) == 1 else "columns"
+            has = f"{listed(self.rows.columns)}{_separator_hint(self.rows.columns)}"
+            raise TableError(f"{self.name} has no {kind} {listed(missing)}; it has {has}")
+
+    def feature_names(self, *, apart: Iterable[str | None], only: Sequence[str], drop: Sequence[str]) -> list[str]:
+        """Names of the feature columns: those in `only`, or all except those in `apart` and `drop`."""
+        others = [name for name in apart if name is not None]
+        self.require([*others, *only, *drop])
+        taken = [name for name in only if name in others]
+        if taken:
+            raise TableError(f"Column {taken[0]!r} cannot be a feature and the target, id or weight at once")
+        names = list(dict.fromkeys(only)) or [name for name in self.rows.columns if name not in {*others, *drop}]
+        if not names:
+            raise TableError(f"{self.name} has no columns left to use as features")
+        if "" in names and not only:  # how data frames write their row numbers, which are not features
+            raise TableError(f"{self.name} has a column without a name: give it a name, or leave it out with --drop ''")
+        return names
+
+    def features(self, names: Sequence[str]) -> NDArray:
+        """The feature columns as a matrix of finite numbers: float32 if all columns are float32, otherwise float64."""
+        self.require(names)
+        columns = [self._numbers(name) for name in names]
+        precision = pl.Float32 if all(column.dtype == pl.Float32 for column in columns) else pl.Float64
+        return pl.DataFrame(columns).cast(precision).to_numpy()
+
+    def weights(self, name: str) -> NDArray:
+        """A column of weights: finite numbers that are not negative."""
+        weights = self._numbers(name).cast(pl.Float64).to_numpy()
+        if (weights < 0).any():
+            row = int(np.flatnonzero(weights < 0)[0])
+            raise TableError(
+                f"Column {name!r} of {self.name} holds a negative weight, {weights[row]:g}, in row {row + 1}: "
+                "weights are 0 or positive"
+            )
+        return weights
+
+    def missing_labels(self, target: str) -> NDArray:
+        """True for the rows whose target is blank: null, NaN, or a string of spaces only."""
+        return blank(self.rows[target]).to_numpy()
+
+    def labels(self, target: str) -> NDArray:
+        """The classes of all rows as strings, integers or booleans. Blank cells and a single class are refused."""
+        blanks = np.flatnonzero(self.missing_labels(target))
+        if blanks.size:
+            raise TableError(
+                f"Column {target!r} of {self.name} is blank in {blanks.size} of {self.rows.height} rows, first in row "
+                f"{blanks[0] + 1}: remove these rows, or fill in their classes"
+            )
+        labels = self._classes(target)
+        if len(set(labels.tolist())) < 2:
+            raise TableError(
+                f"Column {target!r} of {self.name} holds one class only, {labels[0]!s}: a classifier needs at least two"
+            )
+        return labels
+
+    def known_labels(self, target: str) -> NDArray:
+        """The classes of the rows that have one. The table must have blank rows and others."""
+        missing = self.missing_labels(target)
+        if not missing.any():
+            raise TableError(
+                f"Column {target!r} of {self.name} has no blank cell, so there is nothing to label: to learn from all "
+                "rows, use coxfield fit"
+            )
+        if missing.all():
+            raise TableError(
+                f"Column {target!r} of {self.name} is blank in all {self.rows.height} rows: fill in at least one row "
+                "of each class"
+            )
+        return Table(self.name, self.rows.filter(~missing)).labels(target)
+
+    def with_labels(self, target: str, labels: NDArray) -> pl.DataFrame:
+        """The rows with `labels` as their target. The type of the target column stays the same."""
+        return self.rows.with_columns(pl.Series(target, labels).cast(self.rows[target].dtype))
+
+    def _classes(self, target: str) -> NDArray:
+        """The target column as an array whose values can name classes."""
+        column = self.rows[target]
+        if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
+            column = column.cast(pl.String)
+            self._refuse_fractions(column.cast(pl.Float64, strict=False), target)
+            return column.to_numpy().astype(str)
+        if column.dtype.is_float():
+            self._refuse_fractions(column.cast(pl.Float64), target)
+        elif not (column.dtype.is_integer() or column.dtype == pl.Boolean):
+            raise TableError(
+                f"Column {target!r} of {self.name} is of type {column.dtype}: classes must be strings, "
+                "integers or booleans"
+            )
+        return column.to_numpy()
+
+    def _refuse_fractions(self, numbers: pl.Series, target: str) -> None:
+        fractions = numbers.filter(numbers.is_finite() & (numbers != numbers.round(0)))
+        if numbers.null_count() == 0 and len(fractions):
+            raise TableError(
+                f"Column {target!r} of {self.name} holds numbers such as {fractions[0]:g}, which are quantities, not "
+                "classes: choose another column, or write the classes as integers or text"
+            )
+
+    def _numbers(self, name: str) -> pl.Series:
+        """A column of finite numbers. Anything else is refused, with the first row where it is found."""
+        column = self.rows[name]
+        all_blank = column.null_count() == len(column)  # its type means nothing then
+        if not (column.dtype.is_numeric() or column.dtype == pl.Boolean or all_blank):
+            raise TableError(self._not_numbers(column))
+        unusable = column.is_null()
+        if column.dtype.is_float():
+            unusable = unusable | ~column.is_finite()
+        row = unusable.arg_max() if unusable.any() else None
+        if row is not None:
+            value = column[row]
+            found = "is blank" if value is None else f"holds {value}"
+            raise TableError(
+                f"Column {name!r} of {self.name} {found} in row {row + 1}, where a finite number is needed: "
+                "fill in a number, or remove the row"
+            )
+        return column
+
+    def _not_numbers(self, column: pl.Series) -> str:
+        """A sentence that says what a column holds instead of numbers, and what can be done."""
+        found = f"is of type {column.dtype}"
+        if column.dtype == pl.String:
+            numbers = column.cast(pl.Float64, strict=False)
+            text = (numbers.is_null() & column.is_not_null()).arg_max() or 0
+            found = f"holds text, {column[text]!r} in row {text + 1}"
+        return (
+            f"Column {column.name!r} of {self.name} {found}, where numbers are needed: encode it as numbers, "
+            f"or leave it out of the features with --drop {column.name} when fitting"
+        )
+
+
+def blank(column: pl.Series) -> pl.Series:
+    """True where a column is blank: null, NaN, or a string of spaces only."""
+    missing = column.is_null()
+    if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
+        return missing | (column.cast(pl.String).str.strip_chars() == "").fill_null(True)
+    return missing | column.is_nan().fill_null(True) if column.dtype.is_float() else missing
+
+
+def _separator_hint(names: Sequence[str]) -> str:
+    if len(names) == 1 and re.search("[;\t|]", names[0]):
+        return " (values must be separated by commas)"
+    return ""
+
+
+def listed(names: Sequence[str], *, quoted: bool = True, most: int = 12) -> str:
+    """Names in a message, separated by commas. Of a long list the last names are only counted."""
+    shown = ", ".join(map(repr if quoted else str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,0 +1,172 @@
+"""Columns of a table: which are features, what they hold, and what is refused with which words."""
+
+from datetime import date
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from coxfield.io.columns import Table, TableError
+
+
+def table(**columns):
+    return Table("t.csv", pl.DataFrame(columns))
+
+
+def test_features_are_all_columns_but_those_set_apart():
+    rows = table(a=[1], y=[2], b=[3], id=[4], notes=["x"])
+    assert rows.feature_names(apart=("y", "id", None), only=(), drop=("notes",)) == ["a", "b"]
+    assert rows.feature_names(apart=("y", None), only=("b", "a", "b"), drop=()) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"only": ["a", "c"]}, "t.csv has no column 'c'; it has 'a', 'y'"),
+        ({"drop": ["c", "d"]}, "t.csv has no columns 'c', 'd'; it has 'a', 'y'"),
+        ({"only": ["y"]}, "Column 'y' cannot be a feature and the target"),
+        ({"drop": ["a"]}, "t.csv has no columns left to use as features"),
+    ],
+)
+def test_impossible_choices_of_features_are_refused(choice, message):
+    with pytest.raises(TableError, match=message):
+        table(a=[1], y=[2]).feature_names(**{"apart": ("y",), "only": (), "drop": (), **choice})
+
+
+def test_row_numbers_without_a_name_are_no_feature():
+    rows = table(**{"": [0, 1], "a": [1, 2]})
+    with pytest.raises(TableError, match="has a column without a name: give it a name, or leave it out with --drop ''"):
+        rows.feature_names(apart=(), only=(), drop=())
+    assert rows.feature_names(apart=(), only=(), drop=("",)) == ["a"]
+
+
+def test_a_table_of_one_column_with_semicolons_gets_a_hint():
+    with pytest.raises(TableError, match="must be separated by commas"):
+        table(**{"a;b": ["1;2"]}).require(["b"])
+
+
+def test_long_lists_of_columns_are_cut():
+    with pytest.raises(TableError, match=r"'x11' and 88 more$"):
+        table(**{f"x{i}": [0] for i in range(100)}).require(["y"])
+
+
+def test_features_become_one_matrix():
+    X = table(flag=[True, False], count=[1, 2], size=[0.5, 0.25]).features(["size", "flag", "count"])
+    np.testing.assert_array_equal(X, [[0.5, 1, 1], [0.25, 0, 2]])
+    assert X.dtype == np.float64
+
+
+def test_single_precision_stays_when_all_features_have_it():
+    half = pl.Series([0.5, 1.5], dtype=pl.Float32)
+    assert table(a=half, b=half).features(["a", "b"]).dtype == np.float32
+    assert table(a=half, b=[1, 2]).features(["a", "b"]).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([1.0, None, None], "is blank in row 2"),
+        ([None, None, None], "is blank in row 1"),
+        ([1, 2, None], "is blank in row 3"),
+        ([1.0, float("nan"), 2.0], "holds nan in row 2"),
+        ([1.0, 2.0, -float("inf")], "holds -inf in row 3"),
+        (["1", "2", "NA"], "holds text, 'NA' in row 3, .* --drop b when fitting"),
+        ([date(2020, 1, 1)] * 3, "is of type Date, .* --drop b when fitting"),
+        ([[1], [2], [3]], r"is of type List.*, .* --drop b when fitting"),
+    ],
+)
+def test_features_that_are_no_finite_numbers_are_named(values, found):
+    with pytest.raises(TableError, match=f"Column 'b' of t.csv {found}"):
+        table(a=[1, 2, 3], b=values).features(["a", "b"])
+
+
+@pytest.mark.parametrize("values", [["x", None, "", "  "], [1, None, None, None], [0.5, None, float("nan"), None]])
+def test_blank_labels_are_told_from_classes(values):
+    assert table(y=values).missing_labels("y").tolist() == [False, True, True, True]
+
+
+def test_blank_labels_are_refused_with_the_first_row():
+    with pytest.raises(TableError, match=r"Column 'y' of t\.csv is blank in 2 of 4 rows, first in row 2"):
+        table(y=["a", "", "b", None]).labels("y")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["b", "a"], "U"),
+        (pl.Series(["b", "a"], dtype=pl.Categorical), "U"),
+        ([3, -1], "i"),
+        (pl.Series([3, 1], dtype=pl.UInt8), "u"),
+        ([True, False], "b"),
+        ([1.0, 2.0], "f"),
+    ],
+)
+def test_labels_keep_their_kind(values, kind):
+    labels = table(y=values).labels("y")
+    assert labels.dtype.kind == kind
+    assert labels.tolist() == list(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "a"], "Column 'y' of t.csv holds one class only, a: a classifier needs at least two"),
+        ([0.5, 1.0], "holds numbers such as 0.5, which are quantities"),
+        (["0.5", "1"], "holds numbers such as 0.5, which are quantities"),
+        ([date(2020, 1, 1), date(2021, 1, 1)], "is of type Date: classes must be strings, integers or booleans"),
+    ],
+)
+def test_columns_that_hold_no_classes_are_refused(values, message):
+    with pytest.raises(TableError, match=message):
+        table(y=values).labels("y")
+
+
+@pytest.mark.parametrize(
+    ("values", "known"),
+    [
+        (["b", None, "", "a"], ["b", "a"]),
+        ([3, None, None, -1], [3, -1]),
+        ([2.0, float("nan"), None, 1.0], [2, 1]),
+        ([True, None, None, False], [True, False]),
+    ],
+)
+def test_known_labels_are_those_that_are_not_blank(values, known):
+    assert table(y=values).known_labels("y").tolist() == known
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "b"], r"has no blank cell, so there is nothing to label: .* coxfield fit"),
+        ([None, None], r"is blank in all 2 rows: fill in at least one row of each class"),
+        (["a", "", "a"], r"holds one class only, a"),
+        ([0.5, None, 1.0], r"holds numbers such as 0\.5"),
+    ],
+)
+def test_labels_from_which_none_can_be_found_are_refused(values, message):
+    with pytest.raises(TableError, match=message):
+        table(y=values).known_labels("y")
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, pl.Enum(["b", "c", "a"])])
+def test_filled_in_labels_keep_the_type_and_place_of_the_column(kind):
+    rows = table(y=pl.Series(["a", None], dtype=kind), x=[1, 2])
+    filled = rows.with_labels("y", np.array(["a", "b"]))
+    assert_frame_equal(filled, pl.DataFrame({"y": pl.Series(["a", "b"], dtype=kind), "x": [1, 2]}))
+    assert rows.rows["y"].to_list() == ["a", None]
+
+
+def test_small_integers_stay_small_when_labels_are_filled_in():
+    rows = table(y=pl.Series([7, None], dtype=pl.UInt8))
+    assert rows.with_labels("y", np.array([7, 250]))["y"].dtype == pl.UInt8
+
+
+def test_versions_such_as_1_5_beside_other_strings_are_classes():
+    assert table(y=["1.5", "beta"]).labels("y").tolist() == ["1.5", "beta"]
+
+
+def test_weights_are_numbers_none_negative():
+    assert table(w=[1, 0, 2]).weights("w").tolist() == [1, 0, 2]
+    with pytest.raises(TableError, match=r"holds a negative weight, -0\.5, in row 2"):
+        table(w=[1.0, -0.5]).weights("w")
