@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tolerances import assert_close, assert_same_decisions, precision, rounding
+from tolerances import assert_close, assert_same_decisions, assert_same_error, precision, rounding
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -123,3 +123,20 @@ def test_a_difference_of_two_scores_needs_their_size():
 def test_decisions_of_other_lengths_are_refused():
     with pytest.raises(AssertionError, match="shapes differ"):
         assert_same_decisions([0, 1], [0], [[0.0, 1.0]])
+
+
+def test_an_error_is_that_of_the_labels_but_for_the_ties():
+    scores = np.tile([[3.0, 1.0]], (20, 1))
+    scores[4] = [0.3, 0.1 + 0.2]  # a tie up to rounding
+    labels, truth = np.zeros(20, dtype=int), np.r_[1, 1, np.zeros(18, dtype=int)]
+    for error in (2 / 20, 3 / 20, np.nextafter(2 / 20, 0)):
+        assert_same_error(error, labels, truth, scores)
+    for error in (1 / 20, 4 / 20, np.nan):
+        with pytest.raises(AssertionError, match="the error is"):
+            assert_same_error(error, labels, truth, scores)
+    weights = np.r_[np.full(4, 5.0), 1.0, np.full(15, 2.0)]
+    assert_same_error(10 / 51, labels, truth, scores, weights=weights)
+    with pytest.raises(AssertionError, match="the error is"):
+        assert_same_error(2 / 20, labels, truth, scores, weights=weights)
+    with pytest.raises(AssertionError, match="only 0 of 20 rows"):
+        assert_same_error(0.1, labels, truth, np.ones((20, 2)))

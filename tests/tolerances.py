@@ -2,11 +2,12 @@
 
 Two correct programs that add the same numbers in different orders get different last digits. Which digits differ
 depends on the CPU, the BLAS and the number of threads. A test that compares such results exactly, or with a tolerance
-that happened to be large enough on one machine, fails on the next machine. The two functions here say how much
-rounding can do:
+that happened to be large enough on one machine, fails on the next machine. The functions here say how much rounding
+can do:
 
 - `assert_close`: numbers that two different computations must agree on;
-- `assert_same_decisions`: labels that two different computations must agree on, wherever rounding cannot move them.
+- `assert_same_decisions`: labels that two different computations must agree on, wherever rounding cannot move them;
+- `assert_same_error`: the share of wrong labels, likewise.
 
 Exact equality (``==``, ``np.testing.assert_array_equal``) is right for integers, for labels that no rounding can move,
 and for the same arithmetic done twice on the same arrays.
@@ -86,45 +87,70 @@ def assert_close(actual, desired, *, terms=1, scale=None, condition=1.0, dtype=N
         )
 
 
-def assert_same_decisions(
-    labels_a, labels_b, scores, margin=None, *, terms=1, scale=None, condition=1.0, dtype=None, at_least=0.9, err_msg=""
-):
-    """Labels agree wherever the best score is further from the second best than rounding can bring it.
+def decided(scores, margin=None, *, terms=1, scale=None, condition=1.0, dtype=None, at_least=0.9, err_msg=""):
+    """Which rows rounding cannot decide otherwise: the best score is further from the second best than that.
 
     Parameters
     ----------
-    labels_a, labels_b : array-like of shape (n,)
-        Decisions of two computations that are equal in exact arithmetic.
     scores : array-like of shape (n, n_classes) or (n,)
-        What either of them compared; the largest wins. One column, or shape (n,), is a difference of two scores that is
-        compared with 0; it needs `margin` or `scale`, since the scores themselves are not known.
+        The largest of a row wins. One column, or shape (n,), is a difference of two scores that is compared with 0; it
+        needs `margin` or `scale`, since the scores themselves are not known.
     margin : array-like, optional
-        Gap above which labels must agree. The default is what rounding can do to a gap: twice ``eps x (16 + terms) x
-        condition x scale``, where `scale` defaults to the largest absolute finite score of the row.
+        Gap above which a decision is certain. The default is what rounding can do to a gap: twice ``eps x (16 + terms)
+        x condition x scale``, where `scale` defaults to the largest absolute finite score of the row.
     at_least : float
-        Share of rows that must be above the margin. Otherwise the comparison would show too little, and it fails.
+        Share of rows that must be above the margin. Otherwise a comparison would show too little, and it fails.
     """
-    labels_a, labels_b = np.asarray(labels_a), np.asarray(labels_b)
-    gap, size = _gaps(np.asarray(scores), scale is None and margin is None)
-    if not labels_a.shape == labels_b.shape == gap.shape:
-        raise AssertionError(
-            f"shapes differ: {labels_a.shape}, {labels_b.shape}, scores of {gap.shape} rows. {err_msg}"
-        )
+    scores = np.asarray(scores)
+    gap, size = _gaps(scores, scale is None and margin is None)
     if margin is None:
         margin = 2 * rounding(size if scale is None else scale, scores, terms=terms, condition=condition, dtype=dtype)
-    comparable = gap > margin
-    if gap.size == 0 or comparable.mean() < at_least:
+    clear = gap > margin
+    if gap.size == 0 or clear.mean() < at_least:
         raise AssertionError(
-            f"only {int(comparable.sum())} of {gap.size} rows have a gap above the margin "
+            f"only {int(clear.sum())} of {gap.size} rows have a gap above the margin "
             f"({np.max(margin, initial=0):.3g}); at least {at_least:.0%} must have. {err_msg}"
         )
-    wrong = np.flatnonzero(comparable & (labels_a != labels_b))
+    return clear
+
+
+def assert_same_decisions(labels_a, labels_b, scores, margin=None, *, err_msg="", **how):
+    """Decisions of two computations agree on every row that rounding cannot decide otherwise.
+
+    `scores` are what either of them compared; `margin` and the other arguments are those of `decided`.
+    """
+    labels_a, labels_b = np.asarray(labels_a), np.asarray(labels_b)
+    clear = decided(scores, margin, err_msg=err_msg, **how)
+    if not labels_a.shape == labels_b.shape == clear.shape:
+        raise AssertionError(f"shapes differ: {labels_a.shape}, {labels_b.shape} and {clear.shape} rows. {err_msg}")
+    wrong = np.flatnonzero(clear & (labels_a != labels_b))
     if wrong.size:
-        k = wrong[np.argmax(gap[wrong])]
+        k = wrong[0]
         raise AssertionError(
-            f"{wrong.size} of {int(comparable.sum())} decisions differ; the clearest, at row {k}: {labels_a[k]!r} and "
-            f"{labels_b[k]!r}, with a gap of {gap[k]:.3g}. {err_msg}"
+            f"{wrong.size} of {int(clear.sum())} decisions differ; the first, at row {k}: {labels_a[k]!r} and "
+            f"{labels_b[k]!r} with scores {np.asarray(scores)[k]}. {err_msg}"
         )
+
+
+def assert_same_error(error, labels, truth, scores, margin=None, *, weights=None, err_msg="", **how):
+    """An error rate is that of `labels`, up to the rows that rounding can decide otherwise.
+
+    Parameters
+    ----------
+    error : float
+        The share of errors that another computation found.
+    labels, truth, scores : array-like
+        Decisions, right answers, and the scores that were compared.
+    margin, **how : see `decided`
+    weights : array-like, optional
+        Weight of each row in the share.
+    """
+    clear = decided(scores, margin, err_msg=err_msg, **how)
+    wrong = np.asarray(labels) != np.asarray(truth)
+    certain, open_ = np.average(wrong & clear, weights=weights), np.average(~clear, weights=weights)
+    slack = rounding(1.0, terms=len(clear))
+    if not certain - slack <= error <= certain + open_ + slack:
+        raise AssertionError(f"the error is {error!r} and should be {certain!r} + (0 to {open_!r}). {err_msg}")
 
 
 def _gaps(scores, sized_here):
