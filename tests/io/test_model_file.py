@@ -122,7 +122,7 @@ def test_types_that_a_model_has_no_need_of_are_named_and_refused(path, stranger,
     skops.io.dump({"format": model_file.FORMAT, "model": stranger}, path)
     with pytest.raises(
         ModelFileError,
-        match=f"may be unsafe and is refused: it contains {re.escape(name)}, which is no part of a model",
+        match=f"is refused as unsafe: it contains {re.escape(name)}, which is no part of a model",
     ):
         model_file.load(path)
 

@@ -119,9 +119,7 @@ def load(path: Path) -> SavedModel:
     """
     strangers = _strangers(_types_beyond_skops(path))
     if strangers:
-        raise ModelFileError(
-            f"{path} may be unsafe and is refused: it contains {strangers}, which is no part of a model"
-        )
+        raise ModelFileError(f"{path} is refused as unsafe: it contains {strangers}, which is no part of a model")
     try:
         content = skops.io.load(path, trusted=list(TRUSTED))
     except Exception as error:  # damaged archives, and types that have changed since, fail in many ways

@@ -69,7 +69,7 @@ def check_output(path: Path, *, inputs: Iterable[Path] = ()) -> None:
 
 
 def write(rows: pl.DataFrame, path: Path) -> None:
-    """Write a table in the format that the ending of the path names. An existing file is replaced, whole or not at all."""
+    """Write a table in the format of the ending, whole or not at all. An existing file is replaced."""
     ending = _format_of(path)
     with whole_file(path) as stream:
         if ending == ".parquet":
