@@ -65,12 +65,12 @@ def test_zero_intensity_has_no_points():
     [
         ({"intensity": -1.0, "window": PLANE}, "intensity must be a finite number that is not negative, got -1.0"),
         ({"intensity": np.nan, "window": PLANE}, "got nan"),
-        ({"intensity": 1.0}, "a window is needed"),
+        ({"intensity": 1.0}, "window is missing: give"),
         ({"intensity": 1.0, "window": (3, 1)}, "inverted"),
         ({"intensity": lambda x: x[:, 0], "window": PLANE}, "needs a bound"),
         ({"intensity": lambda x: x[:, 0], "window": PLANE, "bound": -2}, "bound must be a finite number"),
         ({"intensity": lambda x: 100 * x[:, 0], "window": PLANE, "bound": 50}, "must lie between 0 and 50 everywhere"),
-        ({"intensity": lambda x: x, "window": PLANE, "bound": 50}, "it must give one number a point"),
+        ({"intensity": lambda x: x, "window": PLANE, "bound": 50}, "it must give one number per point"),
         ({"intensity": 1e12, "window": PLANE}, "about 2e[+]12 points are to be expected"),
     ],
 )

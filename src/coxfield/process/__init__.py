@@ -1,9 +1,11 @@
 """The point processes themselves: simulate them, thin and superpose them, evaluate their densities.
 
-A request flows window -> grid -> Gaussian field -> intensity -> points. `LogGaussianCoxProcess` is the process of the
-paper, `label_distribution` what it says of labels, and `thinned_label_distribution` what that is the limit of.
+A simulation goes window -> grid -> Gaussian field -> intensity -> points. `LogGaussianCoxProcess` is the process of the
+paper. `label_distribution` is the distribution of labels that the paper's classifier uses. It is the limit of
+`thinned_label_distribution` as the thinning probability goes to 0.
 """
 
+from coxfield.geometry.window import Window
 from coxfield.process.densities import log_product_density
 from coxfield.process.gaussian_field import sample_gaussian_field
 from coxfield.process.grid import Grid, Intensity
@@ -13,7 +15,6 @@ from coxfield.process.lgcp import CoarseGridWarning, LogGaussianCoxProcess
 from coxfield.process.observation import thinned_label_distribution
 from coxfield.process.pattern import Pattern
 from coxfield.process.poisson import poisson_process, superpose, thin
-from coxfield.process.window import Window
 
 __all__ = [
     "CoarseGridWarning",

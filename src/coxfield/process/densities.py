@@ -1,4 +1,4 @@
-"""Product densities of log Gaussian Cox processes: how likely points are where they are."""
+"""Product densities of log Gaussian Cox processes: how likely it is to see points at given places."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.geometry.window import check_points
 from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at
-from coxfield.process.window import check_points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from coxfield.process.stationary import Mean
 
-MOST_SUBSETS = 2**16  # 16 points; beyond that an enumeration is no handful
+MOST_SUBSETS = 2**16  # those of 16 points; more would take too long to enumerate
 
 
 def log_product_density(points, kernel: Kernel, mean: Mean = 0.0) -> float:
@@ -26,7 +26,7 @@ def log_product_density(points, kernel: Kernel, mean: Mean = 0.0) -> float:
     Parameters
     ----------
     points : array of shape (K, d)
-        Of no points the density is 1.
+        The density of no points is 1.
     kernel : scikit-learn kernel
         Stationary.
     mean : float or function of points of shape (n, d)
@@ -69,7 +69,12 @@ def subset_log_densities(points: NDArray, kernel: Kernel, mean: Mean) -> NDArray
 
 
 def subsets(n: int) -> NDArray:
-    """Membership of all subsets of n points, shape (2^n, n), in the order of binary numbers, lowest bit first."""
+    """Whether each of n points belongs to each subset, shape (2^n, n).
+
+    Subsets are in the order of binary numbers; point 0 is the lowest bit.
+    """
     if 2**n > MOST_SUBSETS:
-        raise ValueError(f"all subsets of {n} points are too many: give at most {MOST_SUBSETS.bit_length() - 1} points")
+        raise ValueError(
+            f"{n} points have too many subsets to enumerate: give at most {MOST_SUBSETS.bit_length() - 1} points"
+        )
     return (np.arange(2**n)[:, None] >> np.arange(n)) & 1 == 1

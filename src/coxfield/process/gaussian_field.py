@@ -1,9 +1,9 @@
 """Gaussian fields on a regular grid, exact, by circulant embedding.
 
-The covariance matrix of a stationary field on a grid is a block of a larger circulant matrix: the covariance on a torus
-that is at least twice as long each way. A circulant matrix is diagonal in Fourier space, so if its eigenvalues are not
-negative a field costs one fast Fourier transform, where a Cholesky factor costs the cube of the number of cells
-(Wood and Chan, 1994; Dietrich and Newsam, 1997).
+The covariance matrix of a stationary field on a grid is a block of a larger circulant matrix: the covariance matrix of
+a torus that is at least twice as long along each axis. A circulant matrix is diagonal in Fourier space. If none of its
+eigenvalues is negative, drawing a field costs one fast Fourier transform. A Cholesky factor would cost the cube of the
+number of cells (Wood and Chan, 1994; Dietrich and Newsam, 1997).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
 
-TOLERANCE = 1e-9  # of C(0): how far off a covariance may be because rounding made an eigenvalue negative
-LARGEST = 2**24  # cells of a torus: its transform and its noise take 1.2 GB
-STEEP = 4.5  # of the taper: it jumps by erfc(4.5) / 2 = 1e-10 at its ends
-AT_ONCE = 2**20  # cells transformed in one go: enough for speed, little for memory
+TOLERANCE = 1e-9  # largest error of a covariance, relative to C(0), from setting negative eigenvalues to 0
+LARGEST = 2**24  # cells of a torus; the transform and the noise then take 1.2 GB
+STEEP = 4.5  # steepness of the taper, which jumps by erfc(4.5) / 2 = 1e-10 at its ends
+AT_ONCE = 2**20  # cells per transform: enough for speed, little memory
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """A torus on which the field of a grid is exact: all that is needed to draw it again and again.
+    """A torus on which the field of a grid is exact. It can be drawn from many times.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class Embedding:
 
     grid: Grid
     eigenvalues: NDArray
-    """Of the circulant covariance matrix, of the shape of the torus; none is negative."""
+    """Eigenvalues of the circulant covariance matrix, an array of the torus's shape; none is negative."""
     error: float
-    """Bound on the error of the covariance at any lag, in units of C(0): what setting eigenvalues to 0 has changed."""
+    """Bound on the error of the covariance at any lag, relative to C(0); it comes from setting eigenvalues to 0."""
 
     def draw(self, n_fields: int, rng: np.random.Generator) -> NDArray:
-        """Independent fields of mean zero at the centres of the cells, shape (n_fields, *grid.shape)."""
+        """Draw independent fields of mean zero at the centres of the cells, shape (n_fields, *grid.shape)."""
         fields = np.empty((n_fields, *self.grid.shape))
         amplitude = np.sqrt(self.eigenvalues / self.eigenvalues.size)
         inside = (slice(None), *(slice(n) for n in self.grid.shape))
@@ -60,7 +60,7 @@ class Embedding:
             pairs = (min(step, n_fields - start) + 1) // 2
             noise = rng.standard_normal((2, pairs, *amplitude.shape))
             torus = fft.fftn((noise[0] + 1j * noise[1]) * amplitude, axes=range(1, amplitude.ndim + 1))[inside]
-            # Real and imaginary part are independent fields: complex noise gives two for one transform.
+            # Real and imaginary part are independent fields: one transform of complex noise gives two.
             part = np.concatenate([torus.real, torus.imag])
             fields[start : start + step] = part[: n_fields - start]
         return fields
@@ -71,23 +71,23 @@ def sample_gaussian_field(
 ) -> NDArray:
     """Draw a stationary Gaussian field of mean zero at the centres of a regular grid of cells.
 
-    Exact: the values have the covariance of the kernel, to 1e-9 of C(0) at every lag.
+    The covariance of the values differs from the kernel by at most 1e-9 C(0) at every lag.
 
     Parameters
     ----------
     kernel : scikit-learn kernel
         Stationary.
     window : Window or pairs
-        One (low, high) pair an axis, of one, two or three axes.
+        One (low, high) pair per axis, for one, two or three axes.
     resolution : int or sequence of int, optional
-        Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 48 in space.
+        Cells along the longest side, or one number per axis. Default: 1024 on the line, 256 in the plane, 48 in space.
     size : int, optional
-        How many independent fields; they share the cost of the embedding.
+        Number of independent fields, which share the cost of the embedding.
     random_state : int, RandomState instance, numpy Generator or None
 
     Returns
     -------
-    array of the grid's shape, preceded by `size` if given
+    array of the grid's shape, or of shape (size, *grid shape) if `size` is given
 
     Examples
     --------
@@ -105,9 +105,9 @@ def sample_gaussian_field(
 def embed(kernel: Kernel, grid: Grid) -> Embedding:
     """Find a torus whose circulant covariance is non-negative definite, or say why there is none.
 
-    The least torus is tried first; then its sides grow where the covariance has not died out half-way round. Lags that
-    no two cells of the grid have may take any covariance: on each torus C is tried as it is, which suits kernels that
-    die out fast, and then led smoothly to zero, which suits those with long tails.
+    The smallest torus is tried first. Then its sides grow along the axes where the covariance has not died out half-way
+    round. Lags that are longer than the grid may have any covariance. So on each torus C is tried as it is, which suits
+    kernels that die out fast, and then led smoothly to zero, which suits kernels with long tails.
     """
     check_in_dimension(kernel, len(grid.shape))
     # With 2n - 1 cells no lag of the grid is half-way round, where +h and -h meet.
@@ -116,9 +116,9 @@ def embed(kernel: Kernel, grid: Grid) -> Embedding:
     while torus != last and np.prod(torus) <= LARGEST:
         covariance = _covariance_on(kernel, grid, torus)
         for attempt in (lambda c: c, partial(_tapered, grid=grid)):
-            # The real part, should C(h) and C(h') differ half-way round, where the torus makes h and h' one.
+            # The real part: half-way round, the torus joins two lags whose C may differ, so the transform is complex.
             eigenvalues = fft.fftn(attempt(covariance)).real
-            # Setting negative ones to 0 changes the covariance at no lag by more than their mean.
+            # Setting negative eigenvalues to 0 changes the covariance at any lag by at most their mean.
             error = float(np.maximum(-eigenvalues, 0).sum() / (eigenvalues.size * covariance.flat[0]))
             if error <= TOLERANCE:
                 return Embedding(grid, np.maximum(eigenvalues, 0), error)
@@ -129,8 +129,8 @@ def embed(kernel: Kernel, grid: Grid) -> Embedding:
 def _tapered(covariance: NDArray, grid: Grid) -> NDArray:
     """The covariance on a torus, led to zero between the longest lag of the grid and half-way round.
 
-    By an error function along each axis: its Fourier transform dies out as fast as a Gaussian, so that it hardly
-    disturbs the eigenvalues.
+    The taper is an error function along each axis. Its Fourier transform dies out as fast as a Gaussian, so that it
+    hardly changes the eigenvalues.
     """
     for axis, (n, around) in enumerate(zip(grid.shape, covariance.shape, strict=True)):
         lag = np.minimum(np.arange(around), around - np.arange(around))
@@ -142,7 +142,7 @@ def _tapered(covariance: NDArray, grid: Grid) -> NDArray:
 
 
 def _covariance_on(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
-    """C(h) for all lags of the torus, each taken the short way round; in blocks, because tori are large."""
+    """C(h) for all lags of the torus, each measured the short way round; in blocks, because tori are large."""
     steps = [step * n * fft.fftfreq(n) for step, n in zip(grid.spacing, torus, strict=True)]
     covariance = np.empty(torus)
     origin = np.zeros((1, len(torus)))
@@ -155,13 +155,13 @@ def _covariance_on(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArra
 
 
 def _half_way(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
-    """|C| half-way round the torus along each axis: what wrapping cuts off."""
+    """|C| half-way round the torus, along each axis."""
     ends = np.diag(grid.spacing * np.array(torus) / 2)
     return np.abs(kernel(np.zeros((1, len(torus))), ends)[0])
 
 
 def _grown(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> tuple[int, ...]:
-    """A torus of twice as many cells, or as many as there is room for, longer where wrapping is felt most."""
+    """A torus of up to twice as many cells, longer along the axes where |C| half-way round is largest."""
     left = _half_way(kernel, grid, torus)
     felt = left >= left.max() / 2
     room = 0.9 * LARGEST / np.prod(torus)  # because a fast length may be up to a tenth longer
@@ -171,16 +171,16 @@ def _grown(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> tuple[int, ...
 
 
 def _why_not(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> str:
-    """Why no torus up to the last one tried makes a covariance, and what can be done."""
+    """A message: why no torus up to the last one tried gives a covariance, and what to do."""
     left = _half_way(kernel, grid, torus).max() / variance(kernel, len(torus))
     what = f"{kernel!r} on {' x '.join(map(str, grid.shape))} cells has no valid circulant embedding"
     if left > TOLERANCE**2:
         return (
             f"{what}: on the largest torus tried, of {' x '.join(map(str, torus))} cells, {left:.1g} of the variance "
             "is left half-way round; choose a coarser resolution or a shorter length scale, and leave out kernels that "
-            "never die out"
+            "do not go to 0"
         )
     return (
-        f"{what}: it dies out, but some of its Fourier coefficients are negative, so that it is no covariance function "
+        f"{what}: it goes to 0, but some of its Fourier coefficients are negative, so it is no covariance function "
         f"for points of {len(torus)} coordinates; use RBF, Matern or RationalQuadratic"
     )

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.process.window import Window, check_points
+from coxfield.geometry.window import Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Cells along the longest side: even with some padding a field takes about a second.
+# Cells along the longest side, by dimension; a field then takes about a second.
 DEFAULT_RESOLUTION = {1: 1024, 2: 256, 3: 48}
 
 
@@ -39,13 +39,15 @@ class Grid:
         Parameters
         ----------
         window : Window or pairs
-            Of one, two or three dimensions.
+            With one, two or three dimensions.
         resolution : int or sequence of int, optional
-            Cells along the longest side, the other sides in proportion; or one number for each axis.
+            Cells along the longest side, with the other sides in proportion; or one number per axis.
         """
         window = Window.of(window)
         if window.dimension not in DEFAULT_RESOLUTION:
-            raise ValueError(f"fields are drawn in one, two or three dimensions, but the window has {window.dimension}")
+            raise ValueError(
+                f"fields are drawn in one, two or three dimensions, but the window has {window.dimension}: drop axes"
+            )
         if resolution is None:
             resolution = DEFAULT_RESOLUTION[window.dimension]
         return cls(window, _shape(window, resolution))
@@ -67,16 +69,12 @@ class Grid:
         return [low + step * (np.arange(n) + 0.5) for low, step, n in along]
 
     def centres(self) -> NDArray:
-        """Centres of all cells, shape (number of cells, d), the last axis running fastest."""
+        """Centres of all cells, shape (n_cells, d); the last axis runs fastest."""
         return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1).reshape(-1, len(self.shape))
 
     def cells_of(self, points) -> NDArray:
-        """Numbers of the cells that points of the window lie in, in the order of `centres`."""
-        points = check_points(points, len(self.shape))
-        outside = np.flatnonzero(~self.window.contains(points))
-        if len(outside):
-            at = points[outside[0]].tolist()
-            raise ValueError(f"the point {at} lies outside of the window {self.window.sides}: leave it out")
+        """Number of the cell of each point, in the order of `centres`."""
+        points = self.window.check_inside(points)
         index = ((points - self.window.low) / self.spacing).astype(int)
         return np.ravel_multi_index(tuple(np.minimum(index, np.array(self.shape) - 1).T), self.shape)
 
@@ -88,7 +86,8 @@ def _shape(window: Window, resolution) -> tuple[int, ...]:
         counts = np.maximum(np.rint(counts * window.lengths / window.lengths.max()), 1)
     if not whole or counts.shape != (window.dimension,):
         raise ValueError(
-            f"resolution must be one positive whole number, or {window.dimension}, one an axis; got {resolution!r}"
+            f"resolution must be one positive whole number, or one per axis, which is {window.dimension} numbers here; "
+            f"got {resolution!r}"
         )
     return tuple(int(n) for n in counts)
 
@@ -106,15 +105,20 @@ class Intensity:
 
     grid: Grid
     values: NDArray
-    """One value a cell, of the grid's shape."""
+    """One value per cell, an array of the grid's shape."""
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=float)
         if values.shape != self.grid.shape:
-            raise ValueError(f"an intensity on {self.grid.shape} cells needs as many values, got {values.shape}")
+            raise ValueError(
+                f"an intensity on {self.grid.shape} cells needs one value per cell, got values of shape {values.shape}"
+            )
         wrong = ~((values >= 0) & (values < np.inf))
         if wrong.any():
-            raise ValueError(f"an intensity must be finite and not negative anywhere, got {values[wrong][0]:g}")
+            raise ValueError(
+                f"an intensity must be finite and not negative anywhere, but it is {values[wrong][0]:g} in a cell: "
+                "change its mean or its variance"
+            )
         object.__setattr__(self, "values", values)
 
     def __call__(self, points) -> NDArray:
@@ -123,7 +127,7 @@ class Intensity:
 
     @property
     def integral(self) -> float:
-        """eta(A), the number of points to be expected given this intensity."""
+        """eta(A), the expected number of points given this intensity."""
         return float(self.values.sum() * self.grid.cell_volume)
 
     def plot(self, ax=None):

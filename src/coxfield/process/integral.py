@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.geometry.quadrature import gauss_legendre
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from coxfield.process.window import Window
+    from coxfield.geometry.window import Window
 
-ORDER = 8  # Gauss-Legendre nodes a panel and axis: exact for polynomials of degree 15
-TOLERANCE = 1e-8  # relative change at which halving the panels stops
+ORDER = 8  # Gauss-Legendre nodes per panel and axis: exact for polynomials of degree 15
+TOLERANCE = 1e-8  # halving the panels stops when the value changes by less than this, relative to the value
 MOST_NODES = 2**21
 
 
@@ -24,7 +26,9 @@ class IntegrationWarning(UserWarning):
 
 
 def integrate(function: Callable[[NDArray], NDArray], window: Window) -> float:
-    """Integrate a function of points of shape (n, d) over a window, by Gauss-Legendre panels halved until it settles.
+    """Integrate a function of points of shape (n, d) over a window.
+
+    Uses Gauss-Legendre panels, which are halved until the value settles.
 
     Examples
     --------
@@ -39,8 +43,8 @@ def integrate(function: Callable[[NDArray], NDArray], window: Window) -> float:
     change = abs(value - last)
     if change > TOLERANCE * abs(value):
         warnings.warn(
-            f"the integral over {window.sides} is {value:.6g} give or take {change:.1g}: the mean function changes "
-            "too fast for more; integrate smaller windows and add them up",
+            f"the integral over {window.sides} is {value:.6g}, with an error of about {change:.1g}, because the mean "
+            "function changes too fast: integrate smaller windows and add them up",
             IntegrationWarning,
             stacklevel=3,
         )
@@ -48,13 +52,5 @@ def integrate(function: Callable[[NDArray], NDArray], window: Window) -> float:
 
 
 def _rule(function, window: Window, panels: int) -> float:
-    """The rule on `panels` equal panels an axis."""
-    nodes, weights = np.polynomial.legendre.leggauss(ORDER)
-    along = (np.arange(panels)[:, None] + (nodes + 1) / 2).ravel() / panels  # in [0, 1]
-    weight = np.tile(weights / 2, panels) / panels
-    axes = [low + length * along for low, length in zip(window.low, window.lengths, strict=True)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, window.dimension)
-    total = function(points).reshape((len(along),) * window.dimension)
-    for _ in range(window.dimension):
-        total = total @ weight
-    return float(total * window.volume)
+    rule = gauss_legendre(window, ORDER, panels)
+    return float(rule.weights @ function(rule.nodes))

@@ -1,7 +1,8 @@
 """The no-interference condition, and a classifier that meets it.
 
-A model of labels given points meets the condition if points without labels say nothing about the labels of others: the
-labels of the others have the same distribution whether the point is there and summed out, or is not there.
+A model of labels given points meets the condition if a point without a label says nothing about the labels of the other
+points. That is: the labels of the other points have the same distribution if the point is there and its label is summed
+out, and if the point is not there.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.geometry.window import check_points
 from coxfield.process.labels import LabelDistribution
-from coxfield.process.window import check_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def interference(distribution: Callable[[np.ndarray], LabelDistribution], points, others) -> float:
-    """How far a model is from the no-interference condition: 0 if it is met.
+    """Measure how far a model is from the no-interference condition; 0 if it is met.
 
-    The largest |sum_{y*} Pr(y*, y | x*, x) - Pr(y | x)| over the labellings y, with x* the points in `others`.
+    The largest |sum_{y*} Pr(y*, y | x*, x) - Pr(y | x)| over the labellings y, where x* are the points in `others`.
 
     Parameters
     ----------
-    distribution : function of points of shape (n, d), giving a LabelDistribution
+    distribution : function of points of shape (n, d) that returns a LabelDistribution
     points : array of shape (N, d)
-        x, whose labels are compared.
+        x, the points whose labels are compared.
     others : array of shape (M, d)
-        x*, whose labels are summed out.
+        x*, the points whose labels are summed out.
 
     Returns
     -------
@@ -57,12 +58,12 @@ def interference(distribution: Callable[[np.ndarray], LabelDistribution], points
 def gp_classifier_prior(kernel: Kernel, points) -> LabelDistribution:
     """Distribution of the labels of up to three points under Gaussian process classification, in closed form.
 
-    Two classes, a Gaussian process of mean zero and a probit likelihood: a label is the sign of f(x) + e with e
-    standard normal. With r_jk the correlation of f + e at two points and s_j = -1 or +1 their labels,
+    There are two classes, a Gaussian process f of mean zero and a probit likelihood: a label is the sign of f(x) + e,
+    where e is standard normal. Let r_jk be the correlation of f + e at two points, and s_j = -1 or +1 the labels. Then
 
-        Pr(y | x) = 2^-N (1 + 2/pi sum_{j<k} s_j s_k arcsin r_jk),
+        Pr(y | x) = 2^-N (1 + 2/pi sum_{j<k} s_j s_k arcsin r_jk).
 
-    the probability of an orthant, which has no such form beyond three points (Sheppard, 1899).
+    This is the probability of an orthant. It has no such form for more than three points (Sheppard, 1899).
 
     Parameters
     ----------
@@ -83,7 +84,9 @@ def gp_classifier_prior(kernel: Kernel, points) -> LabelDistribution:
     points = check_points(points)
     n = len(points)
     if not 1 <= n <= 3:
-        raise ValueError(f"the probabilities have a closed form for one, two or three points, got {n}")
+        raise ValueError(
+            f"the probabilities have a closed form for one, two or three points, got {n}: give at most three"
+        )
     covariance = kernel(points) + np.eye(n)
     scale = np.sqrt(np.diag(covariance))
     angles = np.triu(np.arcsin(np.clip(covariance / np.outer(scale, scale), -1, 1)), 1)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from coxfield.geometry.window import Window, check_points
 from coxfield.process.densities import log_product_density
 from coxfield.process.gaussian_field import AT_ONCE, embed
 from coxfield.process.grid import Grid, Intensity
 from coxfield.process.integral import integrate
 from coxfield.process.poisson import draw_from
 from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at, variance
-from coxfield.process.window import Window, check_points
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from coxfield.process.pattern import Pattern
     from coxfield.process.stationary import Mean
 
-COARSE = 0.5  # correlation of neighbouring cells below which the grid no longer shows the field
+COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
 
 
 class CoarseGridWarning(UserWarning):
-    """The cells of the grid are so large that the intensity jumps from one to the next."""
+    """The cells of the grid are so large that the intensity jumps from cell to cell."""
 
 
 @dataclass(frozen=True)
 class LogGaussianCoxProcess:
-    """A log Gaussian Cox process: f ~ GP(mu, C), rho = exp(f), points a Poisson process of intensity rho.
+    """A log Gaussian Cox process: f ~ GP(mu, C), and the points are a Poisson process of intensity rho = exp(f).
 
     Parameters
     ----------
     kernel : scikit-learn kernel
         C, stationary and continuous: `RBF`, `Matern`, `RationalQuadratic`, their sums and products.
-    mean : float or function of points of shape (n, d), giving n numbers
-        mu. The paper's processes have a constant one.
+    mean : float or function of points of shape (n, d) that returns n numbers
+        mu. In the paper it is constant.
 
     Examples
     --------
@@ -69,24 +69,24 @@ class LogGaussianCoxProcess:
     def sample(self, window, *, resolution=None, size=None, random_state=None):
         """Draw the intensity and then the points.
 
-        The Gaussian field is exact at the centres of a regular grid of cells, and constant on each cell; given that
+        The Gaussian field is exact at the centres of a regular grid of cells, and constant on each cell. Given that
         intensity, the points are an exact Poisson process.
 
         Parameters
         ----------
         window : Window or pairs
-            One (low, high) pair an axis, of one, two or three axes.
+            One (low, high) pair per axis, for one, two or three axes.
         resolution : int or sequence of int, optional
-            Cells along the longest side, or one number an axis. Default: 1024 on the line, 256 in the plane, 48 in
+            Cells along the longest side, or one number per axis. Default: 1024 on the line, 256 in the plane, 48 in
             space.
         size : int, optional
-            How many independent patterns; they share the cost of the embedding.
+            Number of independent patterns, which share the cost of the embedding.
         random_state : int, RandomState instance, numpy Generator or None
 
         Returns
         -------
-        Pattern, or list of `size` of them
-            Each with the `intensity` it was drawn from.
+        Pattern, or list of `size` patterns
+            Each has the `intensity` that it was drawn from.
         """
         grid, rng = Grid.over(window, resolution), generator(random_state)
         patterns = [draw_from(rho, rng) for rho in self.draw_intensities(grid, 1 if size is None else size, rng)]
@@ -97,7 +97,7 @@ class LogGaussianCoxProcess:
         embedding = embed(self.kernel, grid)
         self._warn_of_coarse(grid)
         level = mean_at(self.mean, grid.centres()).reshape(grid.shape)
-        batch = 2 * max(1, AT_ONCE // level.size)  # many fields are held only if the caller does
+        batch = 2 * max(1, AT_ONCE // level.size)  # fields are drawn in batches, so that few are in memory
         fields = (f for start in range(0, n, batch) for f in embedding.draw(min(batch, n - start), rng))
         return (Intensity(grid, _exp(level + f)) for f in fields)
 
@@ -118,12 +118,12 @@ class LogGaussianCoxProcess:
         return log_product_density(points, self.kernel, self.mean)
 
     def pair_correlation(self, lags) -> NDArray:
-        """m(x, x + h) / (m(x) m(x + h)) = exp(C(h)): how much more likely two points are than one and another.
+        """Pair correlation m(x, x + h) / (m(x) m(x + h)) = exp(C(h)), which is 1 for a Poisson process.
 
         Parameters
         ----------
         lags : array of shape (n, d) or (n,)
-            Displacements h. A flat array is displacements on the line; for a kernel of one length scale those are
+            Displacements h. A flat array means displacements on the line. For a kernel with one length scale it means
             distances in any dimension.
 
         Returns
@@ -151,6 +151,6 @@ class LogGaussianCoxProcess:
 
 
 def _exp(f: NDArray) -> NDArray:
-    """Exponential of a field; what overflows is infinite, and refused as an intensity."""
+    """Exponential of a field; what overflows becomes infinite, which `Intensity` refuses."""
     with np.errstate(over="ignore"):
         return np.exp(f)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.process.window import Window, check_points
+from coxfield.geometry.window import Window
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Points in a window, with a mark each if they have marks, and the intensity they were drawn from if it is known.
+    """Points in a window.
+
+    Each point may have a mark. The pattern may also hold the intensity that the points were drawn from.
 
     Examples
     --------
@@ -32,15 +34,12 @@ class Pattern:
     """Shape (n, d)."""
     window: Window
     marks: NDArray | None = None
-    """One mark a point, or None."""
+    """One mark per point, or None."""
     intensity: Intensity | None = None
 
     def __post_init__(self) -> None:
         window = Window.of(self.window)
-        points = check_points(self.points, window.dimension)
-        if not window.contains(points).all():
-            at = points[~window.contains(points)][0].tolist()
-            raise ValueError(f"the point {at} lies outside of the window {window.sides}")
+        points = window.check_inside(self.points)
         marks = None if self.marks is None else np.asarray(self.marks)
         if marks is not None and marks.shape != (len(points),):
             raise ValueError(f"{len(points)} points need one mark each, got marks of shape {marks.shape}")
@@ -51,17 +50,17 @@ class Pattern:
         return len(self.points)
 
     def count(self, window=None) -> int:
-        """n(A): the number of points, or of those in a part of the window."""
+        """n(A): the number of points in the window, or in a part of it."""
         return len(self) if window is None else int(Window.of(window).contains(self.points).sum())
 
     def marked(self, mark) -> Pattern:
         """The points of one mark, x^(i) of the paper."""
         if self.marks is None:
-            raise ValueError(f"the points have no marks, so none of them is marked {mark!r}: see superpose")
+            raise ValueError(f"the points have no marks, so none has the mark {mark!r}: give marks, or use superpose")
         return Pattern(self.points[self.marks == mark], self.window)
 
     def plot(self, ax=None):
-        """Draw the points in their window, a colour and a marker for each mark.
+        """Draw the points in their window, with one colour and one marker per mark.
 
         Parameters
         ----------

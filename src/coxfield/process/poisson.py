@@ -1,4 +1,4 @@
-"""Poisson processes, and what is done to point processes: thinning and superposition."""
+"""Poisson processes, and two operations on point processes: thinning and superposition."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.geometry.window import Window
 from coxfield.process.grid import Intensity
 from coxfield.process.pattern import Pattern
-from coxfield.process.window import Window
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Positional = Callable[[NDArray], NDArray]
 
-MOST_POINTS = 5e7  # more would fill the memory before anyone could look at them
+MOST_POINTS = 5e7  # more would fill the memory
 
 
 def poisson_process(
@@ -30,12 +30,12 @@ def poisson_process(
     Parameters
     ----------
     intensity : float, Intensity, or function of points of shape (n, d)
-        A number for a homogeneous process. An `Intensity` is drawn from cell by cell, a function by thinning a
-        homogeneous process of rate `bound`; both are exact.
+        A number gives a homogeneous process. For an `Intensity`, points are drawn cell by cell. For a function, a
+        homogeneous process of rate `bound` is thinned. Both are exact.
     window : Window or pairs
-        One (low, high) pair an axis; an `Intensity` has its own.
+        One (low, high) pair per axis. Not needed for an `Intensity`, which has its own.
     bound : float
-        For a function: a number that it exceeds nowhere in the window.
+        Needed for a function: a number that it does not exceed anywhere in the window.
     random_state : int, RandomState instance, numpy Generator or None
 
     Returns
@@ -45,7 +45,7 @@ def poisson_process(
     Examples
     --------
     >>> pattern = poisson_process(3.0, [(0, 10), (0, 10)], random_state=0)
-    >>> len(pattern)  # 300 to be expected
+    >>> len(pattern)  # the expected number is 300
     307
     >>> slope = poisson_process(lambda x: x[:, 0], (0, 20), bound=20, random_state=0)
     >>> slope.count((0, 10)) < slope.count((10, 20))
@@ -55,12 +55,14 @@ def poisson_process(
     if isinstance(intensity, Intensity):
         return draw_from(intensity, rng)
     if window is None:
-        raise ValueError("a window is needed, such as [(0, 10), (0, 10)]")
+        raise ValueError("window is missing: give one (low, high) pair per axis, such as [(0, 10), (0, 10)]")
     window = Window.of(window)
     if not callable(intensity):
         return _homogeneous(_rate(intensity, "intensity"), window, rng)
     if bound is None:
-        raise ValueError("an intensity that is a function needs a bound, a number that it exceeds nowhere: give bound")
+        raise ValueError(
+            "an intensity that is a function needs a bound: give a number that it never exceeds in the window"
+        )
     bound = _rate(bound, "bound")
     pattern = _homogeneous(bound, window, rng)
     rate = _values(intensity, pattern.points, "intensity", bound)
@@ -68,19 +70,19 @@ def poisson_process(
 
 
 def draw_from(intensity: Intensity, rng: np.random.Generator) -> Pattern:
-    """Draw a Poisson process of an intensity that is constant on cells: a number for each cell, then places in it."""
+    """Draw a Poisson process whose intensity is constant on cells: for each cell the number of points, then places."""
     grid = intensity.grid
     _refuse_crowds(intensity.integral)
     counts = rng.poisson(intensity.values.ravel() * grid.cell_volume)
     cells = np.repeat(np.arange(counts.size), counts)
     corner = np.stack(np.unravel_index(cells, grid.shape), axis=1)
     points = grid.window.low + (corner + rng.random(corner.shape)) * grid.spacing
-    # Rounding may carry a point of the last cell over the edge.
+    # Rounding may move a point of the last cell across the edge.
     return Pattern(np.minimum(points, grid.window.high), grid.window, intensity=intensity)
 
 
 def thin(pattern: Pattern, retention: float | Positional, *, random_state=None) -> Pattern:
-    """Keep each point independently with a probability: tau(X, gamma) of section 'Model definition'.
+    """Keep each point independently with a given probability: tau(X, gamma) of section 'Model definition'.
 
     Parameters
     ----------
@@ -92,7 +94,8 @@ def thin(pattern: Pattern, retention: float | Positional, *, random_state=None) 
     Returns
     -------
     Pattern
-        With the marks of the points that stayed, and gamma times the intensity if that was known and gamma is a number.
+        The points that stayed, with their marks. If the intensity was known and gamma is a number, the result has the
+        intensity times gamma.
 
     Examples
     --------
@@ -114,17 +117,17 @@ def thin(pattern: Pattern, retention: float | Positional, *, random_state=None) 
 
 
 def superpose(patterns: Sequence[Pattern] | Mapping[object, Pattern]) -> Pattern:
-    """Lay patterns over one another, marking each point by where it came from: X of section 'Model definition'.
+    """Join patterns into one, and mark each point by the pattern that it came from: X of section 'Model definition'.
 
     Parameters
     ----------
     patterns : sequence of Pattern, or mapping mark -> Pattern
-        In one window. Those of a sequence are marked 0, 1, 2, ...; marks that they had are forgotten.
+        All in the same window. The points of a sequence are marked 0, 1, 2, ... by pattern. Earlier marks are lost.
 
     Returns
     -------
     Pattern
-        Carries the total intensity rho_T if all intensities are known, on one grid.
+        Has the total intensity rho_T if all intensities are known on the same grid.
 
     Examples
     --------
@@ -147,7 +150,7 @@ def superpose(patterns: Sequence[Pattern] | Mapping[object, Pattern]) -> Pattern
 
 
 def _total(parts: list[Pattern]) -> Intensity | None:
-    """rho_T, the sum of the intensities, if they are known on one grid."""
+    """rho_T, the sum of the intensities, if they are all known on the same grid."""
     known = [part.intensity for part in parts if part.intensity is not None]
     if len(known) < len(parts) or any(rho.grid != known[0].grid for rho in known):
         return None
@@ -161,7 +164,7 @@ def _homogeneous(rate: float, window: Window, rng: np.random.Generator) -> Patte
 
 
 def check_gamma(gamma) -> float:
-    """A thinning probability, or a sentence why it is none."""
+    """The thinning probability as a float; refuse what is not between 0 and 1."""
     if not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
         raise ValueError(f"gamma, the probability that a point is kept, must lie between 0 and 1; got {gamma!r}")
     return float(gamma)
@@ -174,16 +177,16 @@ def _rate(value, name: str) -> float:
 
 
 def _values(function: Positional, points: NDArray, name: str, bound: float) -> NDArray:
-    """What a function of position says of some points: between 0 and its bound, or a sentence."""
+    """Values of a function at some points; refuse values that are not between 0 and the bound."""
     values = np.asarray(function(points), dtype=float)
     if values.shape != (len(points),):
         raise ValueError(
-            f"{name} gave an array of shape {values.shape} for {len(points)} points: it must give one number a point"
+            f"{name} gave an array of shape {values.shape} for {len(points)} points: it must give one number per point"
         )
     wrong = np.flatnonzero(~((values >= 0) & (values <= bound)))
     if len(wrong):
         at, value = points[wrong[0]].tolist(), values[wrong[0]]
-        raise ValueError(f"{name} must lie between 0 and {bound:g} everywhere, but it is {value:g} at {at}")
+        raise ValueError(f"{name} must lie between 0 and {bound:g} everywhere, but it is {value:g} at {at}: correct it")
     return values
 
 

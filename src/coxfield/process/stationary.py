@@ -1,4 +1,4 @@
-"""Covariance functions and means that a log Gaussian Cox process can have: checked once, here."""
+"""Checks of the covariance function and the mean of a log Gaussian Cox process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMEDY = "use RBF, Matern or RationalQuadratic, or sums and products of them"
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """Refuse what is no covariance function, and what does not even call itself stationary.
+    """Refuse what is not a kernel, and kernels that say they are not stationary.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def check_kernel(kernel: Kernel) -> None:
 def check_in_dimension(kernel: Kernel, dimension: int) -> None:
     """Refuse a kernel that is not a stationary and continuous covariance for points of `dimension` coordinates.
 
-    A kernel may call itself stationary and not be, so its values are looked at too.
+    A kernel may wrongly say that it is stationary, so its values are checked too.
     """
     check_hyperparameters(kernel, dimension)
     steps = np.linspace(0.0, 2.0, 5)[:, None] * np.linspace(1.0, 0.6, dimension)
@@ -71,7 +71,7 @@ def check_mean(mean: Mean) -> None:
     if not isinstance(mean, Real):
         raise TypeError(f"mean must be a number or a function of points of shape (n, d), got {mean!r}")
     if not math.isfinite(mean):
-        raise ValueError(f"mean must be finite, got {mean!r}")
+        raise ValueError(f"mean must be finite, got {mean!r}: give a finite number")
 
 
 def mean_at(mean: Mean, points: NDArray) -> NDArray:
@@ -86,5 +86,7 @@ def mean_at(mean: Mean, points: NDArray) -> NDArray:
         )
     if not np.isfinite(values).all():
         at = points[np.flatnonzero(~np.isfinite(values))[0]].tolist()
-        raise ValueError(f"the mean function must be finite in the window, but it is not at {at}")
+        raise ValueError(
+            f"the mean function must be finite in the window, but it is not at {at}: take a smaller window"
+        )
     return values

@@ -1,0 +1,1 @@
+"""Windows: the bounded sets in which points are observed, and the rules that integrate over them."""
