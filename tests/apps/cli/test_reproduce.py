@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from coxfield.apps.cli.app import app
 from coxfield.apps.experiments import items
-from coxfield.apps.report import tasks
+from coxfield.apps.report import perform
 from coxfield.apps.report.blocks import Note
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
@@ -77,9 +77,9 @@ def test_a_stopped_run_goes_on_where_it_was(run, monkeypatch):
             raise KeyboardInterrupt
         return attempt(task)
 
-    attempt = tasks.attempt
+    attempt = perform.attempt
     with monkeypatch.context() as patch:
-        patch.setattr(tasks, "attempt", stopped)
+        patch.setattr(perform, "attempt", stopped)
         assert run().exit_code != 0
     assert len(CALLS) == 2
     assert "2 reused" in run().stderr
@@ -97,6 +97,17 @@ def test_a_corrupt_record_is_made_again(run, tmp_path):
     run()
     assert sorted(CALLS) == [2, 3]
     assert "sum 12" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_results_of_other_code_are_computed_again_and_not_shown(run, tmp_path, monkeypatch):
+    run()
+    CALLS.clear()
+    monkeypatch.setattr("coxfield.apps.report.tasks.source_digest", lambda function: "other code")
+    run("two")
+    assert CALLS == [5]
+    page = (tmp_path / "out" / "index.html").read_text()
+    assert "sum 10" in page
+    assert "sum 12" not in page
 
 
 def test_a_failed_task_is_told_and_the_page_written_all_the_same(run, tmp_path, monkeypatch):
@@ -124,4 +135,4 @@ def test_an_output_that_is_a_file_is_refused(run, tmp_path):
     (tmp_path / "out").write_text("")
     result = run()
     assert result.exit_code == 1
-    assert "is a file" in result.stderr
+    assert "must be a folder" in result.stderr

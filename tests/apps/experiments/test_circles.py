@@ -4,7 +4,7 @@ import pytest
 from coxfield import LGCPClassifier
 from coxfield.apps.experiments import circles
 from coxfield.apps.report.blocks import Figure, Note
-from coxfield.apps.report.records import DONE, Records, new_record
+from coxfield.apps.report.records import DONE, Record, Records
 from coxfield.apps.report.tasks import attempt
 
 
@@ -73,7 +73,7 @@ def test_figures_are_drawn_from_the_records_alone(found, monkeypatch):
 
 def drawn(n_rings, errors):
     """A record of labels not recovered, draw by draw."""
-    return new_record(f"figure-circles/{n_rings} rings, 12 draws", {}, DONE, result={"errors": errors, "asked": 100})
+    return Record(f"figure-circles/{n_rings} rings, 12 draws", {}, DONE, result={"errors": errors, "asked": 100})
 
 
 @pytest.mark.parametrize(

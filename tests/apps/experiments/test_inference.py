@@ -8,14 +8,14 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield import SLGCPClassifier
 from coxfield.apps.experiments import inference, semi_supervised
 from coxfield.apps.report.blocks import Figure, Note, Table
-from coxfield.apps.report.records import DONE, new_record
+from coxfield.apps.report.records import DONE, Record
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.evaluation.calibration import reliability
 
 
 def record(data, labels, way, seed, **result):
     asked = {"data": data, "labels": labels, "seed": seed}
-    return new_record(inference.name(data, labels, way, seed), asked, DONE, result=result, seconds=1.0)
+    return Record(inference.name(data, labels, way, seed), asked, DONE, result=result, seconds=1.0)
 
 
 def probabilities(seed, n=300):

@@ -34,7 +34,7 @@ def test_quick_tasks_are_some_of_the_full_ones(item):
 @pytest.mark.parametrize("status", [None, FAILED, UNAVAILABLE])
 def test_without_results_something_is_said_no_figure_shown_and_no_claim_tested(item, status):
     tasks = item.tasks(False) if status else []
-    found = {task.name: new_record(task.name, task.arguments, status, reason="no data") for task in tasks}
+    found = {task.name: new_record(task, status, reason="no data") for task in tasks}
     blocks = item.render(found)
     assert blocks
     assert not any(isinstance(block, Figure) for block in blocks)

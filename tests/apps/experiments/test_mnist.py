@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 from coxfield.apps.experiments import mnist
 from coxfield.apps.experiments import mnist_methods as methods
 from coxfield.apps.report.blocks import Note, Table
-from coxfield.apps.report.records import DONE, new_record
+from coxfield.apps.report.records import DONE, Record
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def records(**wrong):
     """Records of test points that each method gets wrong, of 10,000."""
     names = {"lgcp": mnist.LGCP, "subset": mnist.SUBSETS[0], "nearest": mnist.NEAREST, "svm": mnist.SVM}
     return {
-        names[method]: new_record(
+        names[method]: Record(
             names[method],
             {},
             DONE,

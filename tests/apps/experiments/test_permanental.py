@@ -5,12 +5,12 @@ import pytest
 
 from coxfield.apps.experiments import permanental, permanental_accuracy, permanental_cost
 from coxfield.apps.report.blocks import Figure, Table
-from coxfield.apps.report.records import DONE, new_record
+from coxfield.apps.report.records import DONE, Record
 from coxfield.apps.report.tasks import attempt
 
 
 def record(name, **result):
-    return new_record(name, {}, DONE, result=result, seconds=1.0)
+    return Record(name, {}, DONE, result=result, seconds=1.0)
 
 
 def by_name(*records):

@@ -3,7 +3,7 @@ import pytest
 from sklearn.utils import Bunch
 
 from coxfield.apps.experiments import partitions, supervised
-from coxfield.apps.report.records import DONE, new_record
+from coxfield.apps.report.records import DONE, Record
 from coxfield.datasets import load_banana
 
 
@@ -59,7 +59,7 @@ def test_the_table_shows_means_differences_and_what_is_missing():
     for seed, error in enumerate((10.0, 12.0)):
         arguments = {"data": "Banana", "method": "LGCP", "seed": seed}
         name = supervised.name(**arguments)
-        found[name] = new_record(name, arguments, DONE, result={"error": error}, seconds=3.0)
+        found[name] = Record(name, arguments, DONE, result={"error": error}, seconds=3.0)
     (table,) = supervised.render(found)
     rows = {row[:2]: row[2:] for row in table.rows}
     assert rows["Banana", "LGCP"] == ("400/4900", "2", "11.4", "11.00 ± 1.00", "−0.40", "10.0–12.0", "3")

@@ -1,8 +1,11 @@
+import dataclasses
 import json
 
 import pytest
 
+import coxfield
 from coxfield.apps.report.records import DONE, FAILED, Records, new_record
+from coxfield.apps.report.tasks import Task
 
 
 @pytest.fixture
@@ -10,34 +13,51 @@ def records(tmp_path):
     return Records(tmp_path / "records")
 
 
-def record(**changes):
-    fields = {"task": "table/Synth/3", "arguments": {"seed": 3, "sizes": (1, 2)}, "status": DONE}
-    return new_record(**fields | {"result": {"error": 0.1}, "seconds": 1.5} | changes)
+def measure(seed, sizes):
+    return {"error": 0.1}
+
+
+ARGUMENTS = {"seed": 3, "sizes": (1, 2)}
+TASK = Task("table/Synth/3", measure, ARGUMENTS)
+
+
+def record(task=TASK, status=DONE, **changes):
+    return new_record(task, status, **{"result": {"error": 0.1}, "seconds": 1.5} | changes)
 
 
 def test_a_record_is_read_as_it_was_written(records):
     written = record()
     records.save(written)
     assert records.load("table/Synth/3") == written
-    assert records.find("table/Synth/3", {"seed": 3, "sizes": (1, 2)}).seconds == 1.5
+    assert records.current(TASK) == written
 
 
-def test_what_was_asked_otherwise_is_not_found(records):
+def test_what_was_asked_otherwise_is_not_current(records):
     records.save(record())
-    assert records.find("table/Synth/3", {"seed": 4, "sizes": (1, 2)}) is None
-    assert records.find("table/Synth/4", {"seed": 3, "sizes": (1, 2)}) is None
+    assert records.current(Task(TASK.name, measure, {"seed": 4, "sizes": (1, 2)})) is None
+    assert records.current(Task("table/Synth/4", measure, ARGUMENTS)) is None
 
 
-def test_records_of_another_version_are_not_found(records, monkeypatch):
+def test_a_record_of_other_code_is_not_current(records, monkeypatch):
     records.save(record())
-    monkeypatch.setattr("coxfield.__version__", "99.0")
-    assert records.find("table/Synth/3", {"seed": 3, "sizes": (1, 2)}) is None
+    monkeypatch.setattr("coxfield.apps.report.tasks.source_digest", lambda function: "other code")
+    assert records.load(TASK.name) is not None
+    assert records.current(TASK) is None
 
 
-def test_failures_are_read_but_are_no_result(records):
+def test_the_version_alone_is_not_believed(records):
+    kept = dataclasses.replace(record(), code="")
+    records.save(kept)
+    assert kept.version == coxfield.__version__
+    assert records.current(TASK) is None
+    records.save(dataclasses.replace(record(), version="99.0"))
+    assert records.current(TASK) is not None
+
+
+def test_failures_are_current_but_are_no_result(records):
     records.save(record(status=FAILED, reason="no"))
-    assert records.load("table/Synth/3").reason == "no"
-    assert records.find("table/Synth/3", {"seed": 3, "sizes": (1, 2)}) is None
+    assert records.current(TASK).reason == "no"
+    assert not records.current(TASK).done
 
 
 @pytest.mark.parametrize("spoil", ["cut", "empty", "list", "changed", "field", "digest", "moved", "binary"])

@@ -1,47 +1,14 @@
-import pytest
-
-from coxfield.apps.report.records import Records
-from coxfield.apps.report.tasks import Task, perform
-from coxfield.datasets import DatasetUnavailableError
+from coxfield.apps.report.source_digest import source_digest
+from coxfield.apps.report.tasks import Task
 
 
-def square(x):
-    return {"square": x * x}
+def work(x):
+    return {"x": x}
 
 
-def fail(x):
-    raise ZeroDivisionError(f"{x} is\nnothing")
+def test_a_task_knows_the_code_behind_it_whatever_its_arguments():
+    assert Task("a", work, {"x": 1}).code == Task("b", work, {"x": 2}).code == source_digest(work)
 
 
-def look(x):
-    raise DatasetUnavailableError("it is in no package")
-
-
-@pytest.fixture
-def records(tmp_path):
-    return Records(tmp_path)
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_tasks_are_done_and_kept(records, n_jobs):
-    tasks = [Task(f"square/{x}", square, {"x": x}, alone=x == 2) for x in range(4)]
-    found = {record.task: record.result for record in perform(tasks, records, n_jobs=n_jobs)}
-    assert found == {f"square/{x}": {"square": x * x} for x in range(4)}
-    assert all(records.find(task.name, task.arguments).result == found[task.name] for task in tasks)
-
-
-def test_a_failure_and_missing_data_spoil_nothing_else(records):
-    tasks = [Task("a", fail, {"x": 1}), Task("b", look, {"x": 1}), Task("c", square, {"x": 3})]
-    failed, unavailable, done = perform(tasks, records)
-    assert (failed.status, failed.reason) == ("failed", "ZeroDivisionError: 1 is nothing")
-    assert (unavailable.status, unavailable.reason) == ("unavailable", "it is in no package")
-    assert done.result == {"square": 9}
-
-
-def test_each_record_is_kept_before_the_next_task_begins(records):
-    tasks = [Task(f"square/{x}", square, {"x": x}) for x in range(3)]
-    work = perform(tasks, records)
-    next(work)
-    assert records.find("square/0", {"x": 0}) is not None
-    assert records.find("square/1", {"x": 1}) is None
-    work.close()  # as when a run is stopped
+def test_tasks_of_another_module_have_other_code():
+    assert Task("a", work).code != Task("a", source_digest).code

@@ -1,4 +1,4 @@
-"""`coxfield reproduce`: the tables and figures of the paper, computed anew, and the page that shows them."""
+"""`coxfield reproduce`: compute the tables and figures of the paper again, and write a page that shows them."""
 
 from collections import Counter
 from pathlib import Path
@@ -19,27 +19,25 @@ if TYPE_CHECKING:
 def reproduce(
     items: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ITEM]...", help="Tables and figures to make, as --list names them. Default: all."),
+        typer.Argument(metavar="[ITEM]...", help="Tables and figures to make; --list names them. Default: all."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Embedded and simulated data only, and fewer repetitions: two minutes.")
+        bool, typer.Option("--quick", help="Embedded and simulated data only, and fewer repetitions: three minutes.")
     ] = False,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the page and the records go.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the page and the records.")
     ] = Path("report"),
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Processes side by side; -1 for as many as there are processors.")
-    ] = -1,
-    again: Annotated[bool, typer.Option("--again", help="Compute anew what is on record already.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1 for one per processor.")] = -1,
+    again: Annotated[bool, typer.Option("--again", help="Compute again what has been computed before.")] = False,
     names: Annotated[bool, typer.Option("--list", help="List the items and exit.")] = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Compute the tables and figures of the paper anew, and write a page with the printed figures beside ours.
+    """Compute the tables and figures of the paper again, and write a page with the printed numbers beside ours.
 
-    The page is FOLDER/index.html, and needs no other file. What was computed is kept in FOLDER/records and not computed
-    again, so that a run that was stopped goes on where it was. MNIST and BCI are fetched, or taken from the folder that
-    the environment variable COXFIELD_DATA names, as are the oil flow data and STL-10, which no package has; an item
-    without its data says so on the page.
+    The page is FOLDER/index.html, and needs no other file. Results are kept in FOLDER/records. They are used again as
+    long as the code that made them is the same, so a run that was stopped continues where it was. MNIST and BCI are
+    downloaded, or read from the folder that the environment variable COXFIELD_DATA names. The oil flow data and STL-10
+    are in no package and are read from that folder only. An item without its data says so on the page.
 
     \b
     Examples:
@@ -63,28 +61,28 @@ def reproduce(
     if not quiet:
         messages.print_summary({"tasks": _counted(counts), "page": str(page)}, err=True)
     if failures:
-        raise ValueError(f"{len(failures)} tasks failed, the first of them {failures[0].task}: {failures[0].reason}")
+        raise ValueError(f"{len(failures)} tasks failed. The first is {failures[0].task}: {failures[0].reason}")
 
 
 def _check_output(output: Path) -> None:
-    """Refuse before the work is done rather than after."""
+    """Refuse an output that cannot be written. Called before the work is done."""
     from coxfield.apps.report import page
 
     page.check()
     if output.exists() and not output.is_dir():
-        raise ValueError(f"{output} is a file: give --output a folder")
+        raise ValueError(f"--output must be a folder, and {output} is a file: give another name")
     output.mkdir(parents=True, exist_ok=True)
 
 
 def _perform(
     tasks: "Sequence[Task]", records: "Records", jobs: int, again: bool, watched: bool
 ) -> "tuple[Counter[str], list[Record]]":
-    """Do what is not on record; how many tasks ended how, and which failed."""
+    """Do the tasks without a current result. Return the number of tasks per outcome, and the failures."""
+    from coxfield.apps.report.perform import perform
     from coxfield.apps.report.records import FAILED
-    from coxfield.apps.report.tasks import perform
     from coxfield.progress import progress
 
-    todo = [task for task in tasks if again or records.find(task.name, task.arguments) is None]
+    todo = [task for task in tasks if again or not _is_done(task, records)]
     counts = Counter({"reused": len(tasks) - len(todo)})
     failures = []
     with progress(f"{len(todo)} tasks", len(todo), watched) as done:
@@ -96,13 +94,18 @@ def _perform(
     return counts, failures
 
 
+def _is_done(task: "Task", records: "Records") -> bool:
+    record = records.current(task)
+    return record is not None and record.done
+
+
 def _counted(counts: "Counter[str]") -> str:
-    words = {"done": "computed", "reused": "reused", "unavailable": "without their data", "failed": "failed"}
+    words = {"done": "computed", "reused": "reused", "unavailable": "without data", "failed": "failed"}
     return ", ".join(f"{counts[key]} {word}" for key, word in words.items() if counts[key]) or "none"
 
 
 def _write(items: "list[Item]", records: "Records", output: Path) -> Path:
-    """The page of all records in the folder, those of earlier runs included."""
+    """Write the page of all current records in the folder, those of earlier runs included."""
     from coxfield import __version__
     from coxfield.apps.report import page
     from coxfield.apps.report.records import machine

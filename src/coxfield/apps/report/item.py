@@ -1,4 +1,4 @@
-"""Items: a table or figure of the paper as tasks that compute, and a way to show what they found."""
+"""Items: a table or figure as tasks that compute, and functions that show the results."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def _no_claims(found: Found) -> Sequence[Claim]:
 
 @dataclass(frozen=True)
 class Item:
-    """One item of the paper: what to compute, and how to show it."""
+    """One table or figure: what to compute, and how to show it."""
 
     name: str
     """What the command line calls it."""
     title: str
     tasks: Callable[[bool], list[Task]]
-    """Quick or not -> what to do. Quick is embedded and simulated data, and fewer repetitions of the same tasks."""
+    """Quick or not -> what to compute. A quick run has embedded and simulated data only, and fewer repetitions."""
     render: Callable[[Found], Sequence[Table | Figure | Note]]
-    """Records by the names of their tasks -> what to show; rendering computes nothing that takes time."""
+    """Records by the names of their tasks -> what to show. Rendering takes no time worth mentioning."""
     claims: Callable[[Found], Sequence[Claim]] = _no_claims
-    """Records -> the statements of the paper that they bear on."""
+    """Records -> statements of the paper, with verdicts."""
 
     def section(self, records: Records) -> Section:
-        """The section of the page that the records in a folder make, of a quick run or a full one."""
+        """The section of the page, from the records in a folder that are current, of quick runs and full ones."""
         tasks = {task.name: task for quick in (False, True) for task in self.tasks(quick)}
-        kept = {name: records.load(name) for name in tasks}
-        found = {name: record for name, record in kept.items() if record and record.answers(tasks[name].arguments)}
+        kept = {name: records.current(task) for name, task in tasks.items()}
+        found = {name: record for name, record in kept.items() if record is not None}
         return Section(
             name=self.name,
             title=self.title,

@@ -1,4 +1,8 @@
-"""Records: what each task of an experiment found, one JSON file each, believed only when whole and asked for."""
+"""Records: the results of tasks, one JSON file per task.
+
+A record is used again only if its file is whole, and if it answers the task of today: the same arguments, and the same
+code behind it.
+"""
 
 from __future__ import annotations
 
@@ -20,27 +24,31 @@ import coxfield
 from coxfield.io.whole_files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from coxfield.apps.report.tasks import Task
 
 DONE, UNAVAILABLE, FAILED = "done", "unavailable", "failed"
 
 
 @dataclass(frozen=True)
 class Record:
-    """The outcome of one task, with all that is needed to judge and repeat it."""
+    """The outcome of one task, with all that is needed to judge it and to repeat it."""
 
     task: str
     """Name of the task, and of its file."""
     arguments: dict[str, Any]
-    """What the task was called with, seeds included."""
+    """The arguments of the task, seeds included."""
     status: str
     """"done", "unavailable" (data that are not there) or "failed"."""
     result: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
     """Why there is no result."""
     seconds: float = 0.0
+    code: str = ""
+    """Digest of the source code that made it; see `source_digest`."""
     version: str = coxfield.__version__
+    """For people: what is believed is `code`."""
     made: str = ""
+    """When it was made, in UTC."""
     machine: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -48,20 +56,20 @@ class Record:
         """Whether there is a result."""
         return self.status == DONE
 
-    def answers(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether this version of the package made it, with these arguments."""
-        return self.version == coxfield.__version__ and self.arguments == _plain(dict(arguments))
+    def answers(self, task: Task) -> bool:
+        """Whether it is the outcome of this task with its arguments of today, and of the code of today."""
+        return (self.task, self.arguments, self.code) == (task.name, _plain(task.arguments), task.code)
 
 
-def new_record(task: str, arguments: Mapping[str, Any], status: str, **fields) -> Record:
-    """A record of something that ended just now, on this machine."""
+def new_record(task: Task, status: str, **fields) -> Record:
+    """A record of a task that ended just now, on this machine."""
     made = datetime.now(UTC).isoformat(timespec="seconds")
-    return Record(task, _plain(dict(arguments)), status, made=made, machine=machine(), **fields)
+    return Record(task.name, _plain(task.arguments), status, code=task.code, made=made, machine=machine(), **fields)
 
 
 @cache
 def machine() -> dict[str, Any]:
-    """Processor, cores and versions: without them a time says nothing."""
+    """Processor, cores and versions: without them a time means nothing."""
     return {
         "processor": _processor(),
         "cores": joblib.cpu_count(),
@@ -74,7 +82,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The processor's name where the system tells it, its architecture elsewhere."""
+    """The name of the processor if the system tells it, otherwise its architecture."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -90,11 +98,11 @@ class Records:
     folder: Path
 
     def path(self, task: str) -> Path:
-        """The file of a task: its name, with a folder for each part before a slash."""
+        """The file of a task. Each part of its name before a slash is a folder."""
         return self.folder / f"{task}.json"
 
     def save(self, record: Record) -> None:
-        """Write a record, whole or not at all, with a digest of what it says."""
+        """Write a record whole or not at all, with a digest of its content."""
         path = self.path(record.task)
         path.parent.mkdir(parents=True, exist_ok=True)
         content = asdict(record)
@@ -103,7 +111,7 @@ class Records:
             stream.write(json.dumps(content, indent=1, allow_nan=False).encode())
 
     def load(self, task: str) -> Record | None:
-        """The record of a task, or None when there is none, or none that can be believed."""
+        """The record of a task, or None if there is none or its file is damaged."""
         try:
             content = json.loads(self.path(task).read_bytes())
             digest = content.pop("digest")
@@ -112,10 +120,10 @@ class Records:
             return None
         return record if digest == _digest(content) and record.task == task else None
 
-    def find(self, task: str, arguments: Mapping[str, Any]) -> Record | None:
-        """The result of a task, if it is there and answers what is asked now."""
-        record = self.load(task)
-        return record if record is not None and record.done and record.answers(arguments) else None
+    def current(self, task: Task) -> Record | None:
+        """The record of a task if it answers the task of today, whatever its status."""
+        record = self.load(task.name)
+        return record if record is not None and record.answers(task) else None
 
 
 def _digest(content: dict) -> str:
@@ -124,5 +132,5 @@ def _digest(content: dict) -> str:
 
 
 def _plain(content: dict) -> dict:
-    """The content as it will be read back: tuples as lists, keys as strings."""
+    """The content as it will be read again: tuples as lists, keys as strings."""
     return json.loads(json.dumps(content))
