@@ -1,11 +1,11 @@
-"""Alpha-permanents, exact and approximate, and what the permanental Cox process does with them.
+"""Alpha-permanents, exact and approximate, and the densities of permanental Cox processes.
 
-================================  =====================================================================
+================================  ===============================================================================
 `alpha_permanent`                 exact, O(2^n n^2), up to 20 rows
-`insertion_matrix`                its log gradient: all ratios that a new point may give, O(2^n n^2)
-`log_permanent_ratio_cyclic`      the ratio from cycles of up to four points, O(n^3)
-`importance_permanent`            an estimate with its standard error, O(n_samples n^2)
-================================  =====================================================================
+`insertion_matrix`                gradient of its logarithm, which gives the ratio for any new point, O(2^n n^2)
+`log_permanent_ratio_cyclic`      approximate ratios from cycles of up to four points, O(n^3)
+`importance_permanent`            random estimate with its standard error, O(n_samples n^2)
+================================  ===============================================================================
 """
 
 from coxfield.permanents.cyclic import log_permanent_ratio_cyclic

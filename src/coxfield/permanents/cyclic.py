@@ -1,16 +1,16 @@
 r"""The cyclic approximation: ratios of alpha-permanents from cycles of at most four points.
 
-A new point t joins a permutation of the old ones as a cycle of its own, or between some j and its image k. By the
-length of the cycle that it joins, with Per_alpha(A without S) / Per_alpha(A) replaced by a product of weights over S
-(see `calibration`),
+A new point t joins a permutation of the old points as a cycle of its own, or between some j and its image k. The terms
+below are ordered by the length of the cycle that t joins. Per_alpha(A without S) / Per_alpha(A) is replaced by a
+product of weights over S (see `cycle_weights`):
 
 .. math:: \frac{\operatorname{Per}_\alpha(A[x, t])}{\operatorname{Per}_\alpha(A[x])} \approx
           \alpha \Bigl( A_{tt} + \sum_j A_{tj} w_j A_{jt} + \sum_{j \ne k} A_{tj} w_j A_{jk} w_k A_{kt}
-          + \sum_{j, k, l \text{ distinct}} A_{tj} w_j A_{jk} w_k A_{kl} w_l A_{lt} \Bigr),
+          + \sum_{j, k, l \text{ distinct}} A_{tj} w_j A_{jk} w_k A_{kl} w_l A_{lt} \Bigr).
 
-where the m-cycle approximation stops at cycles of m points through t and its weights allow cycles of up to m - 1 among
-the old points. Written as alpha A_tt + a' Q a with the row a of covariances to the old points, Q is one matrix for all
-new points. `docs/permanental.md` derives it and compares it with the exact ratio.
+The m-cycle approximation stops at cycles of m points through t. Its weights allow cycles of up to m - 1 old points. The
+ratio is alpha A_tt + a' Q a, where a is the row of covariances to the old points. The matrix Q is the same for all new
+points. `docs/permanental.md` derives it and compares it with the exact ratio.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from coxfield.permanents.calibration import calibrate
 from coxfield.permanents.checks import check_alpha, check_covariances
+from coxfield.permanents.cycle_weights import balanced_weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CYCLES = (2, 3, 4)
-NEGLIGIBLE = 1e-60  # a correlation that no sum beside 1 will notice; products of smaller ones are subnormal, and slow
+NEGLIGIBLE = 1e-60  # smaller correlations change no result, and their products are subnormal numbers, which are slow
 
 
 def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDArray:
-    """log Per_alpha(A[x, t]) / Per_alpha(A[x]) for some new points t, from cycles of up to four points.
+    """Approximate log Per_alpha(A[x, t]) / Per_alpha(A[x]) for some new points t, from cycles of up to four points.
 
-    O(n^3) operations to set up and O(n^2) for each new point. Exact for a matrix of ones, and in the limit of points
-    that are far apart; closer for more cycles (`docs/permanental.md`).
+    It takes O(n^3) operations to set up and O(n^2) for each new point. It is exact for a matrix of ones, and in the
+    limit of points that are far apart. The more cycles, the smaller the error (`docs/permanental.md`).
 
     Parameters
     ----------
     A : array-like of shape (n, n)
-        Covariances of the old points: symmetric, without negative entries, of positive diagonal.
+        Covariances of the old points: symmetric, without negative entries, with a positive diagonal.
     rows : array-like of shape (n_new, n)
-        Covariances of each new point with the old ones, not negative.
+        Covariances of each new point with the old points, not negative.
     diagonal : array-like of shape (n_new,)
         Variance of each new point, positive.
     alpha : float, default=1.0
     cycles : {2, 3, 4}, default=4
-        Points of the longest cycle that a new point may close.
+        Number of points of the longest cycle, new point included.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDA
     --------
     >>> import numpy as np
     >>> from coxfield.permanents import log_permanent_ratio_cyclic
-    >>> ones = np.ones((50, 50))  # Per_1 is 50!, and 51! with a point more
+    >>> ones = np.ones((50, 50))  # Per_1 is 50!, and 51! with one more point
     >>> float(np.exp(log_permanent_ratio_cyclic(ones, [np.ones(50)], [1.0])[0]).round(6))
     51.0
     """
@@ -68,14 +68,14 @@ def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDA
     if rows.shape[1] != len(A) or (rows < 0).any() or not (diagonal > 0).all():
         raise ValueError(
             f"rows must hold {len(A)} covariances for each new point, none negative, and diagonal positive variances; "
-            f"got rows of shape {rows.shape}, least entry {rows.min():.3g}, and variances from {diagonal.min():.3g}"
+            f"got rows of shape {rows.shape}, smallest entry {rows.min():.3g}, smallest variance {diagonal.min():.3g}"
         )
     Q = expand(A, alpha, check_cycles(cycles)).insertion()
     return np.log(alpha * diagonal + np.einsum("ij,ij->i", rows @ Q, rows))
 
 
 def check_cycles(cycles) -> int:
-    """Refuse lengths of cycles that the approximation does not know."""
+    """The length of the longest cycle; refuse lengths other than 2, 3 and 4."""
     if cycles not in CYCLES:
         raise ValueError(f"cycles must be 2, 3 or 4, got {cycles!r}")
     return int(cycles)
@@ -83,27 +83,27 @@ def check_cycles(cycles) -> int:
 
 @dataclass(frozen=True)
 class CyclicExpansion:
-    """The old points' side of the cyclic approximation; build it with `expand`."""
+    """The part of the cyclic approximation that depends on the old points only; build it with `expand`."""
 
     alpha: float
     cycles: int
     scale: NDArray
-    """Square root of the diagonal: the rest is in units of it."""
+    """Square root of the diagonal of A. The other fields belong to A scaled to unit diagonal."""
     B: NDArray
-    """A scaled to unit diagonal, without the diagonal."""
+    """The scaled matrix, with zeros on the diagonal."""
     w: NDArray
     """Weights for the scaled matrix."""
     pairs: NDArray
     """Probability that two old points share a cycle."""
 
     def _paths(self) -> NDArray:
-        """Q for the scaled matrix: weighted paths of up to `cycles` - 1 points from j to k."""
+        """Q for the scaled matrix: sums over weighted paths from j to k of up to `cycles` - 1 points."""
         Q = np.diag(self.w)
         if self.cycles >= 3:
             Q += np.outer(self.w, self.w) * self.B
         if self.cycles >= 4:
             through = (self.B * self.w) @ self.B
-            np.fill_diagonal(through, 0)  # a path does not come back
+            np.fill_diagonal(through, 0)  # a path does not return to its start
             Q += np.outer(self.w, self.w) * through
         return self.alpha * Q
 
@@ -112,17 +112,17 @@ class CyclicExpansion:
         return self._paths() / np.outer(self.scale, self.scale)
 
     def leave_one_out(self, rows: NDArray) -> NDArray:
-        """a' Q a of each old point from all the others, in O(n^3) operations for all of them.
+        """a' Q a of each old point from all the others, in O(n^3) operations for all points together.
 
-        Paths through the point are left out, and what each other point j loses thereby, the probability of sharing a
-        cycle with it, is given back by dividing by what is left. Exact when there are two points, for two cycles, and
-        for a matrix of ones.
+        Paths through the left-out point i are removed. Then each other point j has lost the probability of sharing a
+        cycle with i, so its weight is divided by what remains. This is exact for two points, for two cycles, and for a
+        matrix of ones.
 
         Parameters
         ----------
         rows : ndarray of shape (n, n)
-            Covariances between the points, zero on the diagonal, each row in units of its own: the result is in units
-            of its square.
+            Covariances between the points, with zeros on the diagonal. Each row may have its own unit. The result for
+            that row has the square of that unit.
         """
         rows = rows / self.scale
         kept = 1 / (1 - self.pairs)
@@ -130,7 +130,7 @@ class CyclicExpansion:
         total = np.einsum("ij,ij->i", (kept * rows) @ self._paths(), rows)
         if self.cycles < 4:
             return total
-        ends = rows * self.B * self.w  # of the paths j, i, k, for each i
+        ends = rows * self.B * self.w  # the two ends of the paths j, i, k, for each i
         between = (kept * ends).sum(axis=1) * ends.sum(axis=1) - (kept * ends * ends).sum(axis=1)
         return total - self.alpha * self.w * between
 
@@ -141,5 +141,5 @@ def expand(A: NDArray, alpha: float, cycles: int) -> CyclicExpansion:
     B = A / np.outer(scale, scale)
     np.fill_diagonal(B, 0)
     B[B < NEGLIGIBLE] = 0
-    state = calibrate(B, alpha, cycles - 1)
-    return CyclicExpansion(alpha, cycles, scale, B, np.exp(state.u), state.pairs)
+    weights = balanced_weights(B, alpha, cycles - 1)
+    return CyclicExpansion(alpha, cycles, scale, B, np.exp(weights.u), weights.pairs)

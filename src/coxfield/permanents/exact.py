@@ -4,16 +4,16 @@ The alpha-permanent is a sum over permutations,
 
 .. math:: \operatorname{Per}_\alpha(A) = \sum_\sigma \alpha^{\#\text{cycles}(\sigma)} \prod_j A_{j\sigma(j)},
 
-the permanent for alpha = 1 and (-1)^n det A for alpha = -1. A permutation is written down cycle by cycle, each cycle
-opened at the lowest element s that is not yet used. When s is open, all elements below it are used, so what must be
-remembered is a subset U of the elements above s and the element j at which the open cycle stands:
+which is the permanent for alpha = 1 and (-1)^n det A for alpha = -1. A permutation is built cycle by cycle. Each cycle
+is opened at the lowest element s that is not used yet. While this cycle is open, all elements below s are used. So the
+state is a subset U of the elements above s, and the element j where the open cycle stands:
 
     F_s(U, s)     = alpha E_s(U)                          open a cycle at s
     F_s(U + k, k) = sum over j of F_s(U, j) A_jk          walk on to k
     G_s(U)        = sum over j of F_s(U, j) A_js          close the cycle
 
-where E_s(U) sums what is closed and has not used s. Over all s there are 2^n pairs (s, U), so a permanent costs
-O(2^n n^2) operations. The gradient is the same sweep backwards, at the same cost.
+where E_s(U) is the sum over states without an open cycle that have not used s. Over all s there are 2^n pairs (s, U),
+so a permanent costs O(2^n n^2) operations. The gradient is the same sweep backwards, at the same cost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-LARGEST = 20  # rows; the gradient then takes some seconds and 0.5 GB, and each row more doubles both
+LARGEST = 20  # rows; the gradient then takes some seconds and 0.5 GB, and each additional row doubles both
 
 
 def alpha_permanent(A, alpha=1.0) -> float:
@@ -40,7 +40,7 @@ def alpha_permanent(A, alpha=1.0) -> float:
     Parameters
     ----------
     A : array-like of shape (n, n)
-        Of any sign; the matrix of no rows has permanent 1.
+        Entries of any sign. A matrix without rows has the permanent 1.
     alpha : float, default=1.0
         1 for the permanent; -1 for (-1)^n det A.
 
@@ -62,20 +62,20 @@ def alpha_permanent(A, alpha=1.0) -> float:
 
 
 def insertion_matrix(A, alpha=1.0) -> NDArray:
-    r"""The gradient of log Per_alpha(A): what a new point needs to know of the old ones.
+    r"""The gradient of log Per_alpha(A), which gives the ratio of permanents for any new point.
 
-    A new point t enters a permutation as a cycle of its own or between some j and its image k, so that
+    A new point t enters a permutation as a cycle of its own, or between some j and its image k. Therefore
 
     .. math:: \frac{\operatorname{Per}_\alpha(A[x, t])}{\operatorname{Per}_\alpha(A[x])}
               = \alpha A_{tt} + \sum_{jk} A_{jt} Q_{jk} A_{tk}, \qquad
               Q_{jk} = \frac{\partial \log \operatorname{Per}_\alpha(A)}{\partial A_{jk}}.
 
-    Once Q is known, a ratio costs O(n^2). For alpha = -1 it is the inverse of A transposed.
+    Once Q is known, a ratio costs O(n^2). For alpha = -1, Q is the transposed inverse of A.
 
     Parameters
     ----------
     A : array-like of shape (n, n)
-        Of at most 20 rows; O(2^n n^2) operations, O(2^n n) memory.
+        With at most 20 rows. It takes O(2^n n^2) operations and O(2^n n) memory.
     alpha : float, default=1.0
 
     Returns
@@ -95,16 +95,16 @@ def insertion_matrix(A, alpha=1.0) -> NDArray:
     A, alpha, scale = _scaled(A, alpha)
     closed, opened = _sweep(A, alpha)
     if closed == 0:
-        raise ValueError("the alpha-permanent of A is zero, so that no point can follow: there is no ratio to it")
+        raise ValueError("the alpha-permanent of A is zero, so there is no ratio to it: give another A or alpha")
     return _gradient(A, alpha, opened) / (closed * scale)
 
 
 def _scaled(A, alpha) -> tuple[NDArray, float, float]:
-    """The checked arguments, with the largest entry of A brought to 1 so that products stay within range."""
+    """The checked arguments, with A divided by its largest entry so that products do not overflow."""
     A, alpha = check_square(A), check_alpha(alpha, positive=False)
     if len(A) > LARGEST:
         raise ValueError(
-            f"A has {len(A)} rows, and the exact alpha-permanent of more than {LARGEST} takes too long: "
+            f"A has {len(A)} rows, and an exact alpha-permanent of more than {LARGEST} rows takes too long: "
             "try log_permanent_ratio_cyclic or importance_permanent"
         )
     scale = float(np.abs(A).max(initial=0)) or 1.0
@@ -112,7 +112,7 @@ def _scaled(A, alpha) -> tuple[NDArray, float, float]:
 
 
 def _walks(n: int) -> Iterator[tuple[int, NDArray, NDArray]]:
-    """All steps (k, subsets with k, the same without k) on subsets of n elements, smaller subsets first."""
+    """All steps (k, subsets with k, these subsets without k) on subsets of n elements, smaller subsets first."""
     subsets = np.arange(2**n)
     sizes = np.bitwise_count(subsets)
     for size in range(1, n + 1):
@@ -123,7 +123,7 @@ def _walks(n: int) -> Iterator[tuple[int, NDArray, NDArray]]:
 
 
 def _sweep(A: NDArray, alpha: float) -> tuple[float, list[NDArray]]:
-    """The alpha-permanent, and F_s for each s: an array over subsets of the elements above s and over s, ..., n - 1."""
+    """The alpha-permanent, and for each s the array F_s over subsets of the elements above s and over s, ..., n - 1."""
     n = len(A)
     closed = np.zeros(2**n)
     closed[0] = 1.0
@@ -140,7 +140,7 @@ def _sweep(A: NDArray, alpha: float) -> tuple[float, list[NDArray]]:
 
 
 def _gradient(A: NDArray, alpha: float, opened: list[NDArray]) -> NDArray:
-    """The derivatives of the alpha-permanent by the entries of A: `_sweep` backwards."""
+    """The derivatives of the alpha-permanent with respect to the entries of A: `_sweep` backwards."""
     gradient = np.zeros_like(A)
     closed_bar = np.ones(1)
     for s in reversed(range(len(A))):

@@ -1,12 +1,13 @@
-r"""Alpha-permanents by importance sampling: permutations drawn one image at a time.
+r"""Alpha-permanents by importance sampling: permutations are drawn one image at a time.
 
-A cycle is opened at the lowest unused point and walks from its current point c to k with probability proportional to
+A cycle is opened at the lowest unused point. It goes from its current point c to k with a probability proportional to
 
-.. math:: g_{ck} = \frac{A_{ck}}{\sum_{i \text{ to come}} A_{ik}},
+.. math:: g_{ck} = \frac{A_{ck}}{\sum_{i \text{ remaining}} A_{ik}},
 
-the choice of Kou and McCullagh (2009): points that few of the rows to come could reach are taken first. Closing the
-cycle counts alpha times, because it opens another. The mean of alpha^cycles prod A / probability over the permutations
-drawn is the alpha-permanent, without bias. The relative error grows with n: a check for tens of points.
+the choice of Kou and McCullagh (2009): points that few of the remaining rows can reach are taken first. Closing the
+cycle is weighted by alpha, because it opens another cycle. The mean of alpha^cycles prod A / probability over the drawn
+permutations is an unbiased estimate of the alpha-permanent. Its relative error grows with n, so it serves as a check
+for tens of points.
 """
 
 from __future__ import annotations
@@ -23,24 +24,24 @@ from coxfield.permanents.checks import check_alpha, check_covariances
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FLOOR = 1e-9  # least sum of the rows to come, in units of the largest entry: below it rounding decides
+FLOOR = 1e-9  # smallest sum of the remaining rows, relative to the largest entry; below it there is only rounding
 
 
 @dataclass(frozen=True)
 class PermanentEstimate:
-    """An alpha-permanent as importance sampling sees it."""
+    """An estimate of an alpha-permanent by importance sampling."""
 
     log_value: float
     relative_error: float
-    """Standard error of the value, divided by it."""
+    """Standard error of the value, divided by the value."""
     effective_samples: float
-    """As many permutations drawn from the right distribution would be as good."""
+    """Number of permutations from the exact distribution that would be as good."""
     insertion: NDArray
     """Estimate of `insertion_matrix`, symmetric."""
 
     @property
     def value(self) -> float:
-        """The estimate; unbiased."""
+        """The unbiased estimate."""
         return float(np.exp(self.log_value))
 
     @property
@@ -52,15 +53,15 @@ class PermanentEstimate:
 def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> PermanentEstimate:
     """Estimate the alpha-permanent of a symmetric non-negative matrix, with its standard error.
 
-    O(n_samples n^2) operations and O(n_samples n) memory.
+    It takes O(n_samples n^2) operations and O(n_samples n) memory.
 
     Parameters
     ----------
     A : array-like of shape (n, n)
-        Symmetric, without negative entries, of positive diagonal.
+        Symmetric, without negative entries, with a positive diagonal.
     alpha : float, default=1.0
     n_samples : int, default=1000
-        Permutations drawn.
+        Number of permutations drawn.
     random_state : int, RandomState instance, numpy Generator or None, default=None
 
     Returns
@@ -92,9 +93,9 @@ def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> 
 
 
 def _draw(A: NDArray, alpha: float, n_samples: int, rng) -> tuple[NDArray, NDArray]:
-    """Permutations as images of 0, ..., n - 1, and the logs of what they weigh over their probability."""
+    """Permutations as images of 0, ..., n - 1, and the logarithm of weight / probability for each."""
     n, each = len(A), np.arange(n_samples)
-    to_come = np.tile(A.sum(axis=0), (n_samples, 1))
+    remaining = np.tile(A.sum(axis=0), (n_samples, 1))
     unused = np.ones((n_samples, n), dtype=bool)
     images = np.zeros((n_samples, n), dtype=int)
     log_weights, opening = np.zeros(n_samples), np.ones(n_samples, dtype=bool)
@@ -104,8 +105,8 @@ def _draw(A: NDArray, alpha: float, n_samples: int, rng) -> tuple[NDArray, NDArr
         first, current = np.where(opening, lowest, first), np.where(opening, lowest, current)
         unused[each, current] = False
         log_weights += np.where(opening, np.log(alpha), 0)
-        to_come -= A[current]
-        chosen, log_probability = _step(A, alpha, current, first, unused, to_come, rng)
+        remaining -= A[current]
+        chosen, log_probability = _step(A, alpha, current, first, unused, remaining, rng)
         with np.errstate(divide="ignore"):
             log_weights += np.log(A[current, chosen]) - log_probability
         images[each, current] = chosen
@@ -113,15 +114,15 @@ def _draw(A: NDArray, alpha: float, n_samples: int, rng) -> tuple[NDArray, NDArr
     return images, log_weights
 
 
-def _step(A, alpha, current, first, unused, to_come, rng) -> tuple[NDArray, NDArray]:
-    """Where each permutation goes next, and the log probability of that."""
+def _step(A, alpha, current, first, unused, remaining, rng) -> tuple[NDArray, NDArray]:
+    """The next point of each permutation, and the logarithm of its probability."""
     each = np.arange(len(current))
-    chances = A[current] / np.maximum(to_come, FLOOR * A.max())
+    chances = A[current] / np.maximum(remaining, FLOOR * A.max())
     closing = alpha * chances[each, first]
     chances *= unused
     chances[each, first] = closing
     total = chances.sum(axis=1, keepdims=True)
-    stuck = total[:, 0] == 0  # every way on has underflowed: close, at weight zero
+    stuck = total[:, 0] == 0  # all chances have underflowed: close the cycle; the weight will be zero
     chances[stuck, first[stuck]] = total[stuck] = 1
     cumulative = np.cumsum(chances / total, axis=1)
     draws = rng.uniform(size=(len(each), 1)) * cumulative[:, -1:]
@@ -130,7 +131,7 @@ def _step(A, alpha, current, first, unused, to_come, rng) -> tuple[NDArray, NDAr
 
 
 def _insertion(A: NDArray, images: NDArray, shares: NDArray) -> NDArray:
-    """Mean over the permutations of one over A at (j, image of j): the gradient of log Per_alpha(A)."""
+    """The gradient of log Per_alpha(A): the mean of 1 / A[j, image of j] over the permutations."""
     n = len(A)
     cells = (np.arange(n) * n + images).ravel()
     visits = np.bincount(cells, np.repeat(shares, n), minlength=n * n).reshape(n, n)
