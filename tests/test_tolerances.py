@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tolerances import assert_close, assert_same_decisions, assert_same_error, precision, rounding
+from tolerances import assert_close, assert_same_decisions, assert_same_error, assert_same_minimum, precision, rounding
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -118,6 +118,14 @@ def test_a_difference_of_two_scores_needs_their_size():
     assert_same_decisions([1, 0, 1], [1, 0, 0], difference, margin=0.1, at_least=0.6)
     with pytest.raises(AssertionError, match="decisions differ"):
         assert_same_decisions([1, 1, 1], [1, 0, 0], difference, scale=1.0, at_least=0.6)
+
+
+def test_labellings_of_least_energy_may_differ_if_they_tie():
+    energy = {(0, 0): 0.3, (0, 1): 0.1 + 0.2, (1, 1): 0.31}
+    assert_same_minimum(lambda labels: energy[tuple(labels)], [0, 0], [0, 1], terms=2)
+    assert_same_minimum(lambda labels: energy[tuple(labels)], [1, 1], [1, 1], terms=2)
+    with pytest.raises(AssertionError, match="differ by more"):
+        assert_same_minimum(lambda labels: energy[tuple(labels)], [0, 0], [1, 1], terms=2)
 
 
 def test_decisions_of_other_lengths_are_refused():

@@ -7,7 +7,8 @@ can do:
 
 - `assert_close`: numbers that two different computations must agree on;
 - `assert_same_decisions`: labels that two different computations must agree on, wherever rounding cannot move them;
-- `assert_same_error`: the share of wrong labels, likewise.
+- `assert_same_error`: the share of wrong labels, likewise;
+- `assert_same_minimum`: labellings of least energy.
 
 Exact equality (``==``, ``np.testing.assert_array_equal``) is right for integers, for labels that no rounding can move,
 and for the same arithmetic done twice on the same arrays.
@@ -151,6 +152,15 @@ def assert_same_error(error, labels, truth, scores, margin=None, *, weights=None
     slack = rounding(1.0, terms=len(clear))
     if not certain - slack <= error <= certain + open_ + slack:
         raise AssertionError(f"the error is {error!r} and should be {certain!r} + (0 to {open_!r}). {err_msg}")
+
+
+def assert_same_minimum(energy, labels_a, labels_b, *, terms):
+    """Two labellings of least energy are the same, or they tie: then rounding decides which of them is found.
+
+    `energy` is a function of a labelling; `terms` is the number of its summands.
+    """
+    if not np.array_equal(labels_a, labels_b):
+        assert_close(energy(labels_a), energy(labels_b), terms=terms)
 
 
 def _gaps(scores, sized_here):

@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
+from coxfield.field.neighbours import nearest_pairs
+from coxfield.kernels.covariance import recognise
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.crossing import NO_EDGES
 from coxfield.field.cuts.maxflow import min_cut
 from coxfield.field.cuts.mincut import TwoClasses, minimise
-from coxfield.field.neighbours import nearest_pairs
-from coxfield.kernels.covariance import recognise
+from tolerances import assert_same_minimum, rounding
 
 SOLVER = {"tolerance": 1e-9, "max_rounds": 100}
 
@@ -56,7 +57,7 @@ def test_starting_from_the_answer_takes_fewer_rounds_and_gives_it_back():
     first = minimise(one, start(one), **SOLVER)
     again = minimise(one, first.edges, init=first.x, **SOLVER)
     assert again.rounds == 1
-    np.testing.assert_array_equal(again.x, first.x)
+    assert_same_minimum(lambda x: full_cost(one, x), again.x, first.x, terms=300 * 299)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2])
@@ -72,8 +73,9 @@ def test_bounds_rise_and_costs_fall_from_round_to_round():
     one, seen = problem(8, length_scale=0.5), []
     minimise(one, start(one, 2), progress=seen.append, **SOLVER)
     assert [round_.rounds for round_ in seen] == list(range(1, len(seen) + 1))
-    assert (np.diff([round_.lower_bound for round_ in seen]) >= 0).all()
-    assert (np.diff([round_.cost for round_ in seen]) <= 1e-12 * seen[0].cost).all()
+    slack = rounding(seen[0].cost, terms=300 * 299)
+    assert (np.diff([round_.lower_bound for round_ in seen]) >= -slack).all()
+    assert (np.diff([round_.cost for round_ in seen]) <= slack).all()
 
 
 def test_float32_couplings():

@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield.field import LabelField, map_labels
 from coxfield.field.cuts.maxflow import min_cut
 from field.random_fields import couplings, random_arguments, random_field
+from tolerances import assert_same_decisions, assert_same_minimum
 
 
 def optima(field):
@@ -81,7 +82,8 @@ def test_float32_digits_are_labelled_like_float64():
 def test_fields_of_no_node_and_of_one(n, n_classes):
     field = random_field(8, n_classes, n, shared=True)
     result = map_labels(field)
-    np.testing.assert_array_equal(result.labels, field.unary.argmin(axis=1))
+    if n:
+        assert_same_decisions(result.labels, field.unary.argmin(axis=1), -field.unary)
     assert result.certified.shape == (n,)
     assert result.certified.all()
 
@@ -116,9 +118,10 @@ def test_many_nodes_at_one_place():
 
 def test_a_point_far_away_does_not_disturb_the_others():
     X, _, labels, _ = random_arguments(4, 2, 30, True, n_known=6)
-    near = map_labels(LabelField.from_points(X, Matern(0.5), labels))
+    field = LabelField.from_points(X, Matern(0.5), labels)
+    near = map_labels(field)
     far = map_labels(LabelField.from_points(np.concatenate([X, [[1e9, 0]]]), Matern(0.5), [*labels, -1]))
-    np.testing.assert_array_equal(far.labels[:-1], near.labels)
+    assert_same_minimum(field.energy, far.labels[:-1], near.labels, terms=36**2)
 
 
 def test_an_initial_labelling_does_not_change_the_minimum():

@@ -6,6 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.apps.experiments.samplers import exact_marginals
 from coxfield.field import LabelField, PerturbAndMap, sample
 from field import random_fields as reference
+from tolerances import decided
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -28,6 +29,7 @@ def test_draws_of_two_classes_are_minima_of_the_perturbed_energy(shared):
     labels, energies = field.enumerate()
     for one, perturbation in zip(drawn, noise, strict=True):
         perturbed = energies - perturbation[np.arange(7), labels].sum(axis=1)
+        assert decided(-perturbed[None], terms=7**2, at_least=1.0)
         np.testing.assert_array_equal(one, labels[perturbed.argmin()])
 
 
