@@ -152,9 +152,9 @@ def look(variant: Variant, python: str, native: dict, earlier: list[Row]) -> Row
     return row
 
 
-def run(row: Row, python: str, environment: dict[str, str], tests: list[str], workers: int) -> None:
+def run(row: Row, python: str, environment: dict[str, str], arguments: list[str]) -> None:
     """The tests under one variant; the row takes down what came of them."""
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(workers), *tests]
+    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     start = time.perf_counter()
     ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     row.seconds = time.perf_counter() - start
@@ -235,7 +235,9 @@ def main(arguments: list[str] | None = None) -> int:
         rows.append(row)
         if not (row.remark or options.list):
             workers = options.workers or max(1, CORES // max(variant.threads or CORES, 1))
-            run(row, python, variant.environment(native), options.tests, workers)
+            # Old packages are not to blame for what newer ones they depend on have deprecated since.
+            patient = ["-W", "ignore::DeprecationWarning"] if options.age == "oldest" else []
+            run(row, python, variant.environment(native), ["-n", str(workers), *patient, *options.tests])
         print(table([row]).splitlines()[2], flush=True)
     if options.list:
         return 0
