@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? The public name of `coxfield.evaluation.calibration`."""
+"""Are predicted probabilities right? The public name of `coxfield.evaluation.calibration`."""
 
 from coxfield.evaluation.calibration import Comparison, Reliability, compare, reliability
 

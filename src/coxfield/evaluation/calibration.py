@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say? Reliability and log loss, before and after learning."""
+"""Are predicted probabilities right? Reliability and log loss, before and after learning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import log_loss
 
-from coxfield.estimators.supervised import LGCPClassifier
+from coxfield import LGCPClassifier
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How often the most probable class was right, beside the probability it was given.
+    """How often the most probable class was right, beside its predicted probability.
 
-    The arrays run over bins of that probability, the confidence; those of an empty bin are NaN.
+    That probability is called the confidence. The arrays have one entry per bin of the confidence; NaN for an empty bin.
     """
 
     edges: NDArray
-    """Edges of the bins, one more than bins, from 1 / number of classes to 1."""
+    """Edges of the bins, from 1 / number of classes to 1."""
     confidence: NDArray
     """Mean probability of the most probable class."""
     accuracy: NDArray
     """Share of points whose most probable class was right."""
     standard_error: NDArray
-    """How far accuracy would be from confidence by chance, if the probabilities were right."""
+    """Standard error of the accuracy if the probabilities are right."""
     counts: NDArray
-    """Points in each bin."""
+    """Number of points per bin."""
     log_loss: float
     """Mean negative log probability of the true class, in nats."""
     error: float
@@ -44,14 +44,14 @@ class Reliability:
 
 
 def reliability(y, probabilities, classes=None, n_bins: int = 10) -> Reliability:
-    """Compare predicted probabilities with what happened.
+    """Compare predicted probabilities with true classes.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        What happened.
+        The true classes.
     probabilities : array-like of shape (n, n_classes)
-        What was predicted, such as `predict_proba` of points that were not trained on.
+        Predicted probabilities, such as `predict_proba` of points that were not in the training set.
     classes : array-like of shape (n_classes,), default=None
         The class of each column, such as `classes_`; None for the sorted classes of y.
     n_bins : int, default=10
@@ -65,7 +65,7 @@ def reliability(y, probabilities, classes=None, n_bins: int = 10) -> Reliability
     >>> import numpy as np
     >>> from coxfield.evaluation.calibration import reliability
     >>> sure = np.array([[0.9, 0.1]] * 10)
-    >>> found = reliability([0] * 6 + [1] * 4, sure, n_bins=5)  # says 0.9, and is right in 6 cases of 10
+    >>> found = reliability([0] * 6 + [1] * 4, sure, n_bins=5)  # predicts 0.9, and is right in 6 of 10 cases
     >>> found.counts.tolist(), found.accuracy[-1].item(), round(found.expected_calibration_error, 3)
     ([0, 0, 0, 0, 10], 0.6, 0.3)
     """
@@ -74,7 +74,7 @@ def reliability(y, probabilities, classes=None, n_bins: int = 10) -> Reliability
     if probabilities.shape != (len(y), len(classes)):
         raise ValueError(
             f"probabilities have shape {probabilities.shape}, but there are {len(y)} labels and {len(classes)} classes:"
-            " give one row a label, one column a class, and `classes` where y does not hold all of them"
+            " give one row per label, one column per class, and `classes` if y does not hold all of them"
         )
     right, confidence = classes[probabilities.argmax(axis=1)] == y, probabilities.max(axis=1)
     edges = np.linspace(1 / len(classes), 1, n_bins + 1)
@@ -89,13 +89,13 @@ def reliability(y, probabilities, classes=None, n_bins: int = 10) -> Reliability
 
 @dataclass(frozen=True)
 class Comparison:
-    """The reliability of the default classifier, and of one whose parameters were learned."""
+    """The reliability of the default classifier, and of the classifier whose parameters were learned."""
 
     before: Reliability
     after: Reliability
 
     def __str__(self) -> str:
-        """Both in a line each."""
+        """One line for each of the two."""
         return "\n".join(
             f"{name} learning: log loss {of.log_loss:.3f}, error {of.error:.3f}, "
             f"calibration error {of.expected_calibration_error:.3f}"
@@ -103,7 +103,7 @@ class Comparison:
         )
 
     def plot(self, ax=None):
-        """Draw both reliability diagrams into one; see `coxfield.plotting.plot_reliability`."""
+        """Draw both reliability diagrams into the same axes; see `coxfield.plotting.plot_reliability`."""
         from coxfield.plotting import plot_reliability
 
         return plot_reliability({"before learning": self.before, "after learning": self.after}, ax)
@@ -116,8 +116,8 @@ def compare(X_train, y_train, X_test, y_test, *, kernel=None, n_bins: int = 10) 
 
     Parameters
     ----------
-    X_train, y_train : the points to fit
-    X_test, y_test : the points to judge by
+    X_train, y_train : training points and their classes
+    X_test, y_test : test points and their classes
     kernel : as for `LGCPClassifier`
     n_bins : int, default=10
 

@@ -8,20 +8,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield import plotting
+from coxfield.plotting import COLOURS, draw_sample, encode
 from coxfield.process import LogGaussianCoxProcess, Pattern, poisson_process
-from coxfield.process.pictures import draw_sample
 
-mpl.use("Agg")
 PROCESS = LogGaussianCoxProcess(RBF(1.0), mean=1.0)
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
 
 
 def test_points_of_each_mark_in_their_window():
@@ -33,7 +23,7 @@ def test_points_of_each_mark_in_their_window():
     np.testing.assert_array_equal(ax.collections[1].get_offsets(), [[2, 2]])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["cat", "dog"]
     colours = [mpl.colors.to_hex(c.get_facecolor()[0]).upper() for c in ax.collections]
-    assert colours == list(plotting.COLOURS[:2])
+    assert colours == list(COLOURS[:2])
 
 
 @pytest.mark.parametrize("window", [(0, 3), [(0, 3), (0, 2)], [(0, 1), (0, 1), (0, 2)]])
@@ -43,7 +33,7 @@ def test_a_sample_of_any_dimension_is_drawn(window):
     points = figure.axes[-1 if len(figure.axes) < 3 else 1].collections[0].get_offsets()
     assert len(points) == len(pattern)
     np.testing.assert_array_equal(points[:, 0], pattern.points[:, 0])
-    assert plotting.encode(figure, Path("sample.png")).startswith(b"\x89PNG")
+    assert encode(figure, Path("sample.png")).startswith(b"\x89PNG")
 
 
 def test_picture_of_an_intensity_is_upright():
@@ -62,9 +52,9 @@ def test_an_empty_pattern_is_drawn():
 def test_what_cannot_be_drawn_is_refused():
     with pytest.raises(ValueError, match="points of 4 coordinates cannot be drawn"):
         poisson_process(1.0, [(0, 1)] * 4, random_state=0).plot()
-    with pytest.raises(ValueError, match="an intensity in space cannot be drawn"):
+    with pytest.raises(ValueError, match="an intensity in three dimensions cannot be drawn"):
         PROCESS.sample([(0, 1)] * 3, resolution=4, random_state=0).intensity.plot()
-    with pytest.raises(ValueError, match="carries no intensity"):
+    with pytest.raises(ValueError, match="has no intensity"):
         draw_sample(poisson_process(1.0, [(0, 1)] * 2, random_state=0))
 
 

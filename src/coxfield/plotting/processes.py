@@ -1,0 +1,110 @@
+"""Pictures of point patterns and intensities."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coxfield.plotting.figures import axes_for, figure
+from coxfield.plotting.styles import COLOUR_MAP, COLOURS, style
+
+
+def plot_pattern(pattern, ax=None):
+    """Draw points in their window, with one colour and marker per mark; returns the axes.
+
+    Examples
+    --------
+    >>> from coxfield.process import poisson_process
+    >>> ax = plot_pattern(poisson_process(1.0, [(0, 5), (0, 3)], random_state=0), figure().subplots())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('$x_1$', '$x_2$')
+    """
+    dimension = pattern.window.dimension
+    if dimension > 3:
+        raise ValueError(f"points of {dimension} coordinates cannot be drawn: draw two or three of the coordinates")
+    ax = axes_for(ax, "3d" if dimension == 3 else None)
+    marks = np.zeros(len(pattern), int) if pattern.marks is None else pattern.marks
+    names = np.unique(marks)
+    for number, name in enumerate(names):
+        colour, marker = style(number)
+        at = pattern.points[marks == name].T
+        at = [at[0], np.full(at.shape[1], float(number))] if dimension == 1 else at
+        ax.scatter(*at, c=colour, marker="|" if dimension == 1 else marker, label=str(name), **_look(pattern))
+    _frame(ax, pattern.window)
+    if dimension == 1:
+        ax.set_yticks([] if pattern.marks is None else range(len(names)), [] if pattern.marks is None else names)
+        ax.set_ylim(-0.6, max(len(names), 1) - 0.4)
+    elif pattern.marks is not None and len(names):
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return ax
+
+
+def plot_intensity(intensity, ax=None):
+    """Draw an intensity: a curve on the line, or a picture with a colour bar in the plane; returns the axes."""
+    window = intensity.grid.window
+    if window.dimension > 2:
+        raise ValueError("an intensity in three dimensions cannot be drawn: draw the points, or a slice of `values`")
+    ax = axes_for(ax, "3d" if window.dimension == 3 else None)
+    if window.dimension == 1:
+        ax.plot(intensity.grid.axes[0], intensity.values, color=COLOURS[0], drawstyle="steps-mid")
+        ax.set(ylabel="intensity", ylim=(0, None))
+    else:
+        _picture(intensity, ax)
+    _frame(ax, window)
+    return ax
+
+
+def _picture(intensity, ax) -> None:
+    from matplotlib.colors import PowerNorm
+
+    (left, right), (bottom, top) = intensity.grid.window.sides
+    # Colours follow the square root: beside the peaks of an exponential everything else would be dark.
+    picture = ax.imshow(
+        intensity.values.T,
+        extent=(left, right, bottom, top),
+        origin="lower",
+        cmap=COLOUR_MAP,
+        norm=PowerNorm(0.5, vmin=0),
+    )
+    ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", fraction=0.046)
+
+
+def draw_sample(pattern):
+    """A figure of a pattern beside the intensity that it was drawn from, as the paper's figure LGCPSamples.
+
+    In one dimension the points are below the curve. In three dimensions only the points are drawn.
+    """
+    dimension = pattern.window.dimension
+    if dimension == 3:
+        drawn = figure(6, 5.4)
+        plot_pattern(pattern, drawn.add_subplot(projection="3d"))
+        return drawn
+    if pattern.intensity is None:
+        raise ValueError("the pattern has no intensity to draw: use pattern.plot() to draw the points alone")
+    drawn = figure(7.2, 3.6) if dimension == 1 else figure(10, 4.4)
+    layout = {"nrows": 2, "height_ratios": (5, 1), "sharex": True} if dimension == 1 else {"ncols": 2}
+    panels = drawn.subplots(**layout)
+    pattern.intensity.plot(panels[0])
+    pattern.plot(panels[1])
+    panels[0].set_title("intensity", fontsize="medium")
+    if dimension == 1:
+        panels[0].set_xlabel("")
+        panels[1].set_ylabel(f"{len(pattern)} points", rotation=0, ha="right", va="center")
+    else:
+        panels[1].set_title(f"{len(pattern)} points", fontsize="medium")
+    return drawn
+
+
+def _look(pattern) -> dict:
+    """Sizes and edges of markers. Many points get small markers; markers at the edge of the window are drawn whole."""
+    if pattern.window.dimension == 1:
+        return {"s": 150, "linewidths": 0.8}
+    size = float(np.clip(6000 / max(len(pattern), 1), 2, 20))
+    return {"s": size, "linewidths": 0, "clip_on": False, "zorder": 3}
+
+
+def _frame(ax, window) -> None:
+    """Limits and names of the axes. The limits are the window, which is part of the observation."""
+    for letter, number, side in zip("xyz", (1, 2, 3), window.sides, strict=False):
+        ax.set(**{f"{letter}lim": side, f"{letter}label": f"$x_{number}$" if window.dimension > 1 else "$x$"})
+    if window.dimension == 2:
+        ax.set_aspect("equal")
