@@ -21,7 +21,8 @@ def test_distances_are_those_of_scaled_points(length_scale):
 
 
 def test_sparse_and_dense_agree():
-    X = sparse.random_array((15, 40), density=0.1, rng=np.random.default_rng(1), format="csr")
+    rng = np.random.default_rng(1)
+    X = sparse.csr_array(rng.random((15, 40)) * (rng.random((15, 40)) < 0.1))
     scale = np.linspace(0.5, 2, 40)
     dense = X.toarray()
     points, placed = place(X, scale, None), place(dense, scale, np.zeros(40))
