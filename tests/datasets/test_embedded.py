@@ -14,6 +14,8 @@ def test_synth_meets_the_published_linear_discriminant_error():
     synth = load_synth()
     lda = LinearDiscriminantAnalysis().fit(synth.X_train, synth.y_train)
     assert np.sum(lda.predict(synth.X_test) != synth.y_test) == 108
+    # Rounding cannot change that: no test point is near the line.
+    assert np.abs(lda.decision_function(synth.X_test)).min() > 1e-3
 
 
 def test_pima_meets_the_published_logistic_regression_error():
@@ -21,6 +23,8 @@ def test_pima_meets_the_published_logistic_regression_error():
     # Hardly any penalty: the published figure is that of maximum likelihood.
     logistic = make_pipeline(StandardScaler(), LogisticRegression(C=1e6)).fit(pima.X_train, pima.y_train)
     assert np.sum(logistic.predict(pima.X_test) != pima.y_test) == 66
+    # Where the optimiser stops cannot change that: it moves log odds by 0.001.
+    assert np.abs(logistic.decision_function(pima.X_test)).min() > 0.005
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_error_lists_what_was_tried_and_what_to_do(cache):
     with pytest.raises(DatasetUnavailableError) as caught:
         obtain(recipe_of(broken, Provider(DatasetUnavailableError("the client is not on PATH"))))
     assert str(caught.value) == (
-        f"toy could not be had. Tried: (1) the environment variable COXFIELD_DATA is not set; "
+        f"toy could not be found. Tried: (1) the environment variable COXFIELD_DATA is not set; "
         f"(2) cache: there is no file {cache / 'toy.npz'}; "
         f"(3) source 0: TimeoutError: no answer from there; (4) source 1: the client is not on PATH. "
         f"To go on, check the network connection and try again, or put toy.npz with the arrays X, y into "
@@ -183,7 +183,9 @@ def test_failing_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatc
 def test_unwritable_cache_costs_a_warning_not_the_data(sound, tmp_path):
     in_the_way = tmp_path / "file"
     in_the_way.write_bytes(b"")
-    with pytest.warns(UserWarning, match="could not be kept in .*; name a writable folder in COXFIELD_CACHE"):
+    with pytest.warns(
+        UserWarning, match="fetched but could not be kept in .*; name a writable folder in COXFIELD_CACHE"
+    ):
         arrays = obtain(recipe_of(sound), data_home=in_the_way)
     assert_toy(arrays)
 

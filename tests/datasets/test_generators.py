@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from coxfield.datasets import make_circles, make_double_helix
+from tolerances import assert_close, decided
 
 GENERATORS = [make_circles, make_double_helix]
 
@@ -18,7 +19,7 @@ def test_without_noise_every_point_lies_on_its_circle(n_rings, n_per_ring, seed)
     radii = np.arange(1, n_rings + 1) * 1.5
     X, y = make_circles(n_rings, n_per_ring, noise=0, radii=radii, random_state=seed)
     assert np.bincount(y, minlength=n_rings).tolist() == [n_per_ring] * n_rings
-    np.testing.assert_allclose(np.hypot(*X.T), radii[y])
+    assert_close(np.hypot(*X.T), radii[y])
 
 
 def test_noise_has_the_standard_deviation_asked_for():
@@ -56,7 +57,8 @@ def _leave_one_out_errors(X, y):
     C = 0.25 * np.exp(-0.5 * cdist(X, X, "sqeuclidean"))
     np.fill_diagonal(C, 0.0)
     scores = C @ np.eye(y.max() + 1)[y]
-    return int(np.sum(scores.argmax(axis=1) != y))
+    clear = decided(scores, terms=len(y))
+    return int(np.sum(clear & (scores.argmax(axis=1) != y)))
 
 
 @given(
@@ -72,7 +74,8 @@ def test_without_noise_strands_are_helices_half_a_turn_apart(turns, radius, pitc
     assert height.max() <= turns * pitch
     angle = 2 * np.pi * height / pitch + np.pi * y
     expected = radius * np.column_stack([np.cos(angle), np.sin(angle)])
-    np.testing.assert_allclose(X[:, :2], expected, atol=1e-9 * radius)
+    # The angle is known up to rounding, and is at most 2 pi turns + pi.
+    assert_close(X[:, :2], expected, scale=radius, condition=1 + 2 * np.pi * turns + np.pi)
     assert np.bincount(y).tolist() == [20, 20]
 
 

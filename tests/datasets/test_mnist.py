@@ -134,7 +134,7 @@ def test_idx_keeps_axes_and_order():
         (b"", "not an idx file"),
         (b"\0\0\x08\x03\0\0", "not an idx file"),
         (b"\0\0\x0d\x01\0\0\0\x01\0\0\0\0", "not an idx file of unsigned bytes"),
-        (write_idx(np.zeros((2, 3), np.uint8))[:-1], r"announces shape \(2, 3\) and holds 5 values"),
+        (write_idx(np.zeros((2, 3), np.uint8))[:-1], r"announces shape \(2, 3\) but holds 5 values"),
     ],
 )
 def test_damaged_idx_is_refused(content, why):

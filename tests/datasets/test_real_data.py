@@ -1,15 +1,13 @@
 """The checksums are those of the real sets: run with COXFIELD_DATA naming a folder that holds them."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from coxfield.datasets import fetch_bci, fetch_mnist
+from coxfield.datasets.folder import data_folder
 
-FOLDER = os.environ.get("COXFIELD_DATA", "")
+FOLDER = data_folder()  # before the tests hide it
 
 
 @pytest.fixture
@@ -17,9 +15,9 @@ def needs(monkeypatch):
     """Return a function that skips the test unless the folder holds a file."""
 
     def needs(filename):
-        if not FOLDER or not Path(FOLDER, filename).is_file():
+        if FOLDER is None or not (FOLDER / filename).is_file():
             pytest.skip(f"COXFIELD_DATA names no folder with {filename}")
-        monkeypatch.setenv("COXFIELD_DATA", FOLDER)
+        monkeypatch.setenv("COXFIELD_DATA", str(FOLDER))
 
     return needs
 

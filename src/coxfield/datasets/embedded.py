@@ -1,7 +1,7 @@
-"""The small data sets that travel inside the package, as compressed CSV files.
+"""The small data sets inside the package, as compressed CSV files.
 
-Where the numbers come from, and what was done to them, stands beside them in ``data/*.md`` and in the
-``DESCR`` of every set. ``tools/embed_datasets.py`` rebuilds the files.
+The files ``data/*.md``, which are also the ``DESCR`` of each set, say where the numbers come from and how they were
+changed. ``tools/embed_datasets.py`` rebuilds the files.
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def _load_split(name: str, target_names: list[str], return_X_y: bool) -> Bunch |
 def load_synth(*, return_X_y: bool = False) -> Bunch | tuple[NDArray, ...]:
     """Load Ripley's synthetic two-class mixture with its standard training and test sets.
 
-    Each class is an equal mixture of two Gaussians in the plane, so the best possible error, about 8 %, is
-    known.
+    Each class is an equal mixture of two Gaussians in the plane. So the best possible error is known; it is about 8 %.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ def load_synth(*, return_X_y: bool = False) -> Bunch | tuple[NDArray, ...]:
     -------
     synth : :class:`~sklearn.utils.Bunch`
         ``X_train`` (250, 2) and ``X_test`` (1000, 2) of float64, ``y_train`` and ``y_test`` of int64 in {0,
-        1}, ``feature_names``, ``target_names`` and ``DESCR``, which states the provenance.
+        1}, ``feature_names``, ``target_names`` and ``DESCR``, which says where the data come from.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def load_pima(*, return_X_y: bool = False) -> Bunch | tuple[NDArray, ...]:
 
 
 def load_banana(*, return_X_y: bool = False) -> Bunch | tuple[NDArray, ...]:
-    """Load all points of Rätsch's banana data; there is no standard split (the paper draws 400 to train on).
+    """Load all points of Rätsch's banana data. There is no standard split; the paper draws 400 points to train on.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ def load_banana(*, return_X_y: bool = False) -> Bunch | tuple[NDArray, ...]:
     -------
     banana : :class:`~sklearn.utils.Bunch`
         ``X`` (5300, 2) of float64 with three significant digits, ``y`` of int64 (0 for the source's -1, 1
-        for its +1), ``feature_names``, ``target_names`` and ``DESCR``, which states the provenance.
+        for its +1), ``feature_names``, ``target_names`` and ``DESCR``, which says where the data come from.
 
     Examples
     --------

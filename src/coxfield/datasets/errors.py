@@ -1,9 +1,9 @@
-"""What goes wrong when data are not there, or not what they should be."""
+"""Errors for data sets that are missing or damaged."""
 
 
 class DatasetUnavailableError(OSError):
-    """A data set could not be had; the message says what was tried and what to do."""
+    """A data set could not be found; the message says what was tried and what to do."""
 
 
 class CorruptDatasetError(DatasetUnavailableError):
-    """A data file is there, and what it holds is not the data set."""
+    """A data file exists, but it does not hold the data set."""

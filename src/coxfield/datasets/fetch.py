@@ -1,8 +1,8 @@
-"""How a large data set is found: the user's folder, then the cache, then the sources, checked every time.
+"""Find a large data set: in the user's folder, then in the cache, then at its sources.
 
-A `Recipe` says what a data set consists of and who can provide it; `obtain` does the looking. Every array is
-brought to the type and shape the recipe states and compared with its SHA-256 checksum, so that whoever
-provides it, the numbers are the same to the last bit.
+A `Recipe` says what a data set consists of and who can provide it. `obtain` searches for it. Every array is converted
+to the type and shape of the recipe and compared with its SHA-256 checksum. So the numbers are the same to the last bit,
+whoever provides them.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """One array of a data set: its exact type and shape, and the checksum of its bytes in C order."""
+    """One array of a data set: its type, its shape, and the checksum of its bytes in C order."""
 
     dtype: str
     """NumPy type string with byte order, e.g. ``"<f4"``."""
     shape: tuple[int, ...]
-    """Shape; an array of another shape and the same size is reshaped in C order."""
+    """Shape. An array of the same size but another shape is reshaped in C order."""
     sha256: str
     """Hexadecimal SHA-256 of the bytes."""
 
     def conform(self, array: NDArray) -> NDArray:
-        """Return the array in this type and shape; raise `CorruptDatasetError` unless it is the right one."""
+        """Return the array in this type and shape; raise `CorruptDatasetError` if it is another array."""
         if array.size != np.prod(self.shape):
             raise CorruptDatasetError(f"has shape {array.shape}, not {self.shape}")
         exact = np.ascontiguousarray(array, dtype=self.dtype).reshape(self.shape)
@@ -54,12 +54,12 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class Source:
-    """Somebody who can provide a data set."""
+    """A provider of a data set."""
 
     name: str
-    """How a message calls the source."""
+    """Name of the source in messages."""
     fetch: Callable[[], Mapping[str, NDArray]]
-    """Returns the arrays by name; may raise anything."""
+    """Returns the arrays by name; it may raise any exception."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,13 @@ class Recipe:
     """What a data set consists of and who can provide it."""
 
     name: str
-    """How a message calls the data set."""
+    """Name of the data set in messages."""
     filename: str
     """Name of the npz file in the user's folder and in the cache."""
     arrays: Mapping[str, ArraySpec]
     """The arrays by name."""
     sources: tuple[Source, ...]
-    """Asked in this order."""
+    """The providers, in the order in which they are asked."""
 
 
 def sha256(array: NDArray) -> str:
@@ -95,28 +95,28 @@ def cache_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
 
 
 def obtain(recipe: Recipe, *, data_home: str | os.PathLike[str] | None = None, download: bool = True) -> Arrays:
-    """Return the checked arrays of a data set from the first place that has them.
+    """Return the arrays of a data set from the first place that has them, after a check.
 
     Parameters
     ----------
     recipe : Recipe
-        What to look for, and whom to ask.
+        What to look for and whom to ask.
     data_home : path-like, default=None
-        The cache; see `cache_folder` for the default.
+        Folder of the cache; see `cache_folder` for the default.
     download : bool, default=True
-        Whether the sources may be asked. False never touches the network.
+        Whether the sources may be asked. If False, the network is never used.
 
     Returns
     -------
     arrays : dict of str to ndarray
-        The arrays of ``recipe.arrays``, in the type and shape stated there.
+        The arrays of ``recipe.arrays``, with the types and shapes stated there.
 
     Raises
     ------
     CorruptDatasetError
-        The file in the folder named by ``COXFIELD_DATA`` is damaged.
+        The file in the folder that ``COXFIELD_DATA`` names is damaged.
     DatasetUnavailableError
-        Nobody had it; the message says what was tried.
+        It was not found; the message says what was tried.
     """
     tried: list[str] = []
     cached = cache_folder(data_home) / recipe.filename
@@ -131,7 +131,7 @@ def obtain(recipe: Recipe, *, data_home: str | os.PathLike[str] | None = None, d
 
 
 def _from_user_folder(recipe: Recipe, tried: list[str]) -> Arrays | None:
-    """Look into the folder of COXFIELD_DATA; a damaged file there is the user's to repair, and refused."""
+    """Look in the folder of COXFIELD_DATA. A damaged file there is an error, because it is the user's file."""
     folder = data_folder()
     if folder is None:
         tried.append("the environment variable COXFIELD_DATA is not set")
@@ -150,7 +150,7 @@ def _from_user_folder(recipe: Recipe, tried: list[str]) -> Arrays | None:
 
 
 def _from_cache(recipe: Recipe, path: Path, tried: list[str]) -> Arrays | None:
-    """Look into the cache; a damaged file there is ours, and as good as absent."""
+    """Look in the cache. A damaged file there counts as missing, because it is our file."""
     if not path.is_file():
         tried.append(f"cache: there is no file {path}")
         return None
@@ -163,29 +163,29 @@ def _from_cache(recipe: Recipe, path: Path, tried: list[str]) -> Arrays | None:
 
 
 def _from_sources(recipe: Recipe, tried: list[str]) -> Arrays | None:
-    """Ask one source after the other; what comes is checked before it counts."""
+    """Ask one source after the other; check what they give."""
     for source in recipe.sources:
         _logger.info("fetching %s from %s", recipe.name, source.name)
         try:
             return _conform(recipe, source.fetch())
-        except Exception as error:  # whatever a client or an archive does wrong, the next source has its turn
+        except Exception as error:  # whatever went wrong, the next source is asked
             tried.append(f"{source.name}: {_in_one_line(error)}")
     return None
 
 
 def _read(recipe: Recipe, path: Path) -> Arrays:
-    """Read and check an npz file; whatever is wrong with it becomes a `CorruptDatasetError`."""
+    """Read and check an npz file; any failure becomes a `CorruptDatasetError`."""
     try:
         # Opened here because np.load leaves its own file open when the archive is truncated.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in recipe.arrays if name in archive.files}
-    except Exception as error:  # a damaged archive fails in more ways than zipfile, zlib and NumPy document
+    except Exception as error:  # damaged archives raise many kinds of exception
         raise CorruptDatasetError(f"it cannot be read ({_in_one_line(error)})") from error
     return _conform(recipe, arrays)
 
 
 def _conform(recipe: Recipe, arrays: Mapping[str, NDArray]) -> Arrays:
-    """Bring every array of the recipe to its exact form."""
+    """Convert every array of the recipe to its type and shape, and check it."""
     exact = {}
     for name, spec in recipe.arrays.items():
         if name not in arrays:
@@ -198,19 +198,19 @@ def _conform(recipe: Recipe, arrays: Mapping[str, NDArray]) -> Arrays:
 
 
 def _keep(arrays: Arrays, path: Path) -> None:
-    """Write the arrays to the cache; a cache that cannot be written costs time, not the data."""
+    """Write the arrays to the cache. If that fails, warn: the data are there, and will be fetched again."""
     try:
         write_whole(arrays, path)
     except OSError as error:
         warnings.warn(
-            f"The data set was fetched and could not be kept in {path} ({_in_one_line(error)}); "
+            f"The data set was fetched but could not be kept in {path} ({_in_one_line(error)}); "
             f"name a writable folder in COXFIELD_CACHE or data_home to fetch it only once.",
             stacklevel=4,  # the caller of the public fetch_... function
         )
 
 
 def write_whole(arrays: Arrays, path: Path) -> None:
-    """Write an npz file whole or not at all: a reader sees the old file or the new one, never a part."""
+    """Write an npz file completely or not at all: readers see the old file or the new file, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # a key may not be 'allow_pickle'
@@ -227,6 +227,6 @@ def _what_was_tried(recipe: Recipe, tried: list[str], download: bool) -> str:
     numbered = "; ".join(f"({number}) {step}" for number, step in enumerate(steps, start=1))
     remedy = "check the network connection and try again" if download else "allow download=True"
     return (
-        f"{recipe.name} could not be had. Tried: {numbered}. To go on, {remedy}, or put {recipe.filename} "
+        f"{recipe.name} could not be found. Tried: {numbered}. To go on, {remedy}, or put {recipe.filename} "
         f"with the arrays {', '.join(recipe.arrays)} into a folder and name that folder in COXFIELD_DATA."
     )

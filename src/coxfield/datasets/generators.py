@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from coxfield.utils.randomness import RandomState
 
-# With a unit length scale, rings 3.5 apart with noise 0.45 nearly touch, and a handful of labels tells them
-# apart; with 0.5 every other draw holds a point on the wrong side of the gap. Points in proportion to the radius
-# make all rings equally dense, so that a minimum cut goes between the rings instead of through the sparsest.
+# At length scale 1, rings that are 3.5 apart with noise 0.45 nearly touch, and a few labels tell them apart. With noise
+# 0.5, every second draw has a point on the wrong side of the gap. The number of points is proportional to the radius.
+# So all rings are equally dense, and a minimum cut goes between the rings instead of through the sparsest ring.
 _INNERMOST_RADIUS = 2.0
 _RING_SPACING = 3.5
 _POINTS_PER_UNIT_RADIUS = 40
@@ -31,7 +31,7 @@ def make_circles(
     radii: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points near concentric circles around the origin, one class a circle.
+    """Draw points near concentric circles around the origin, with one class per circle.
 
     The defaults suit a squared exponential covariance of length scale 1, as in the paper's figure of
     concentric circles: neighbouring rings nearly touch.
@@ -41,13 +41,13 @@ def make_circles(
     n_rings : int, default=2
         Number of circles and of classes.
     n_per_ring : int or sequence of int, default=None
-        Points on each circle. None is 40 times the radius, so that all circles are equally dense.
+        Points per circle. None means 40 times the radius, so that all circles are equally dense.
     noise : float, default=0.45
         Standard deviation of the Gaussian noise added to each coordinate.
     radii : array-like of shape (n_rings,), default=None
-        Increasing radii; None is 2, 5.5, 9, ...
+        Increasing radii. None means 2, 5.5, 9, ...
     random_state : int, RandomState instance, numpy Generator or None, default=None
-        Seed or generator; None draws differently every time.
+        Seed or generator. With None, every call draws other points.
 
     Returns
     -------
@@ -86,33 +86,33 @@ def make_double_helix(
     pitch: float = 2.0,
     random_state: RandomState = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw points near two interleaved helices around the third axis, one class a strand.
+    """Draw points near two interleaved helices around the third axis, with one class per strand.
 
-    In the spirit of Zhu, Ghahramani and Lafferty (2003). With the defaults, about one nearest neighbour in a
-    hundred is of the other class, so that no neighbour graph solves the problem by itself, while the strands
-    are plain to a method that sees the unlabelled points.
+    The data set follows Zhu, Ghahramani and Lafferty (2003). With the defaults, about one nearest neighbour in a
+    hundred has the other class, so a graph of neighbours alone does not solve the problem. A method that uses the
+    unlabelled points finds the strands.
 
     Parameters
     ----------
     n_per_strand : int, default=500
-        Points on each strand.
+        Points per strand.
     turns : float, default=2.0
-        How often each strand goes round.
+        Number of turns of each strand.
     noise : float, default=0.18
         Standard deviation of the Gaussian noise added to each coordinate.
     radius : float, default=1.0
         Radius of both helices.
     pitch : float, default=2.0
-        Rise of a strand in one turn. The strands are half a turn apart: half a pitch at the same angle.
+        Rise of a strand in one turn. The strands are half a turn apart, which is half a pitch at the same angle.
     random_state : int, RandomState instance, numpy Generator or None, default=None
-        Seed or generator; None draws differently every time.
+        Seed or generator. With None, every call draws other points.
 
     Returns
     -------
     X : ndarray of shape (2 * n_per_strand, 3)
-        Points in random order; without noise, the third coordinate is in [0, turns * pitch].
+        Points in random order. Without noise, the third coordinate lies in [0, turns * pitch].
     y : ndarray of shape (2 * n_per_strand,)
-        Strand, 0 or 1.
+        Number of the strand, 0 or 1.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def _blur_and_shuffle(
 
 
 def _ring_radii(radii: ArrayLike | None, n_rings: int) -> NDArray[np.float64]:
-    """Return one radius a ring, from the centre outwards."""
+    """Return one radius per ring, from the centre outwards."""
     if radii is None:
         return _INNERMOST_RADIUS + _RING_SPACING * np.arange(n_rings, dtype=np.float64)
     try:

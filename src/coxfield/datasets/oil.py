@@ -1,4 +1,4 @@
-"""Three-phase oil flow (Bishop and James 1993): read from where the user has it, since no package carries it."""
+"""Three-phase oil flow (Bishop and James 1993), read from the user's copy because no package has it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load_oil(path: str | os.PathLike[str] | None = None) -> Bunch:
     ----------
     path : path-like, default=None
         A folder with the official text files (`DataTrn.txt`, `DataTrnLbls.txt`, and the same with `Vdn` and `Tst`), or
-        an npz file with arrays `X_train`, `y_train`, `X_valid`, and so on. None for `oil.npz`, or those files, in the
+        an npz file with arrays `X_train`, `y_train`, `X_valid`, and so on. None means `oil.npz`, or those files, in the
         folder that the environment variable ``COXFIELD_DATA`` names.
 
     Returns

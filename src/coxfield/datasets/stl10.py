@@ -1,4 +1,4 @@
-"""STL-10 (Coates, Ng and Lee 2011): colour photographs, read from where the user has the official files."""
+"""STL-10 (Coates, Ng and Lee 2011): colour photographs, read from the user's copy of the official files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
     Parameters
     ----------
     path : path-like, default=None
-        The folder `stl10_binary` of the official archive, or the one that holds it. None for the folder that the
+        The folder `stl10_binary` of the official archive, or the folder that holds it. None means the folder that the
         environment variable ``COXFIELD_DATA`` names.
 
     Returns
@@ -42,7 +42,7 @@ def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
     Raises
     ------
     DatasetUnavailableError
-        The files are not there, or not what they should be; the message says what to do.
+        Files are missing or damaged; the message says what to do.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def _part(folder: Path, part: str) -> dict[str, NDArray]:
 
 
 def _pictures(path: Path) -> NDArray[np.uint8]:
-    """Pictures as rows, pixel by pixel, from a file that has colour by colour and column by column."""
+    """Pictures as rows, pixel by pixel; the file stores them colour by colour and column by column."""
     values = np.fromfile(path, dtype=np.uint8)
     size = COLOURS * SIDE * SIDE
     if values.size % size:
