@@ -12,7 +12,7 @@ Taksar and Heyman 1985), so every f is right to nearly all digits as long as the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,11 +22,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.baselines.checks import check_length_scale
 from coxfield.baselines.elimination import eliminate
-from coxfield.baselines.length_scales import candidates
-from coxfield.selection.map_cv import folds
-from coxfield.validation import known_class_numbers
+from coxfield.baselines.length_scales import candidates, check_length_scale
+from coxfield.estimators.validation import known_class_numbers
+from coxfield.selection.folds import check_folds, folds
+from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Graph:
         return eliminate(step_weights(self.d2, length_scale), self.n_unlabelled)
 
     def distributions(self, walk: Walk) -> NDArray:
-        """Harmonic functions at the unlabelled points, one column a class."""
+        """Harmonic functions at the unlabelled points, one column per class."""
         f = walk.arrival @ self.indicators
         return self.normalised(f, f.sum(axis=0), self.indicators)
 
@@ -90,29 +90,7 @@ class Graph:
         return self.normalised(f, mass, shown)
 
 
-@dataclass(frozen=True)
-class HarmonicPath:
-    """What cross validation said of each length scale tried; every array is over the path, longest first."""
-
-    length_scale: NDArray
-    cv_error: NDArray
-    """Share of the hidden labels that were not recovered."""
-    cv_log_loss: NDArray
-    """Mean of -log f of the hidden labels."""
-    connected: NDArray
-    """Whether every point is linked to a label by weights that have not underflowed."""
-
-    def best(self) -> int:
-        """Index of the winner: least error, ties broken by log loss, among those of a connected graph if any is."""
-        return int(np.lexsort((self.cv_log_loss, np.round(self.cv_error, 12), ~self.connected))[0])
-
-    def columns(self) -> dict[str, NDArray]:
-        """The path as named columns."""
-        chosen = np.arange(len(self.length_scale)) == self.best()
-        return {**{field.name: getattr(self, field.name) for field in fields(self)}, "chosen": chosen}
-
-
-def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -> HarmonicPath:
+def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -> SelectionPath:
     """Cross-validated error and log loss of each length scale, from one elimination of the unlabelled points for each.
 
     Parameters
@@ -124,14 +102,14 @@ def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -
     """
     rows, truth = np.concatenate(hidden), graph.indicators.argmax(axis=1)
     path = []
-    for length_scale in length_scales:
+    for length_scale in length_scales.tolist():
         walk = graph.walk(length_scale)
         f = np.concatenate([graph.held_out(walk, fold) for fold in hidden])
         likelihood = np.maximum(f[np.arange(len(rows)), truth[rows]], LEAST)
         wrong = (f.argmax(axis=1) != truth[rows]) | ~f.any(axis=1)  # where f is 0, the way to every label underflowed
-        path.append((wrong.mean(), -np.log(likelihood).mean(), walk.connected))
-    error, loss, connected = np.transpose(path)
-    return HarmonicPath(np.asarray(length_scales, dtype=float), error, loss, connected.astype(bool))
+        losses = {"cv_error": float(wrong.mean()), "cv_log_loss": float(-np.log(likelihood).mean())}
+        path.append({"factor": length_scale, **losses, "connected": walk.connected, "apart": not walk.connected})
+    return SelectionPath.of(path, ("apart", "cv_error", "cv_log_loss"))
 
 
 class HarmonicFunctions(ClassifierMixin, BaseEstimator):
@@ -156,7 +134,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
     length_scales : array-like, default=None
         Length scales tried. None for the 24 that `SLGCPClassifier` tries.
     n_folds : int, default=10
-        Folds of the cross validation; at most one a labelled point.
+        Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
         What stands in y for an unknown label. None and NaN stand for each other.
 
@@ -217,8 +195,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        if not isinstance(self.n_folds, int | np.integer) or self.n_folds < 2:
-            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}")
+        check_folds(self.n_folds)
         self.__dict__.pop("selection_path_", None)  # an earlier fit's
         X = self.X_fit_ = validate_data(self, X, dtype=np.float64)
         self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
@@ -243,8 +220,9 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         labelled = np.flatnonzero(codes >= 0)
         hidden = [np.searchsorted(labelled, fold) for fold in folds(codes, self.n_folds)]
         path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales))
-        self.selection_path_ = path.columns()
-        return float(path.length_scale[path.best()])
+        self.selection_path_ = path.table()
+        del self.selection_path_["apart"]  # the opposite of "connected", for the rule that least is best
+        return path.chosen("factor")
 
     def predict_proba(self, X):
         """Harmonic extension to new points: the mean of f at all training points, weighed by w.

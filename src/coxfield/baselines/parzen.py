@@ -10,18 +10,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.baselines.checks import check_length_scale
-from coxfield.baselines.length_scales import arranged, candidates
+from coxfield.baselines.length_scales import candidates, check_length_scale
 from coxfield.engine.class_sums import class_sums
-from coxfield.selection.length_scale_path import finer_factors, loo_log_sums
-from coxfield.validation import class_numbers
+from coxfield.engine.store import Labelled
+from coxfield.estimators.validation import class_numbers
+from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.recognise import recognise
+from coxfield.selection.grid import finer_factors
+from coxfield.selection.loo import CRITERIA
+from coxfield.selection.loo_sums import loo_log_sums
+from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 class ParzenClassifier(ClassifierMixin, BaseEstimator):
-    r"""Classify by kernel density estimates, one a class: eq. kdePredictive.
+    r"""Classify by kernel density estimates, one per class: eq. kdePredictive.
 
     The probability of class i at x* is the sum of Gaussian kernels over its points, divided by that over all points:
 
@@ -86,30 +91,36 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
     def _select(self) -> float:
         """The length scale of least leave-one-out error: 24 of them, and six more around the best."""
         coarse = self._losses(candidates(self.X_fit_, None))
-        finer = finer_factors(coarse[0][_best(coarse)], [RBF(1.0)], bounded=False)
-        losses = np.concatenate([coarse, self._losses(finer)], axis=1)
-        losses = losses[:, np.argsort(-losses[0], kind="stable")]
-        best = _best(losses)
-        self.selection_path_ = dict(zip(("length_scale", "loo_error", "loo_log_loss"), losses, strict=True))
-        self.selection_path_["chosen"] = np.arange(losses.shape[1]) == best
-        return float(losses[0, best])
+        path = coarse.joined(self._losses(finer_factors(coarse.chosen("factor"), [RBF(1.0)], bounded=False)))
+        self.selection_path_ = path.table()
+        return path.chosen("factor")
 
-    def _losses(self, length_scales: NDArray) -> NDArray:
-        """Rows: the length scales, and the leave-one-out error and log loss of each."""
-        training, own = arranged(self.X_fit_, self.y_fit_), np.arange(len(self.y_fit_))
+    def _labelled(self) -> Labelled:
+        return Labelled(self.X_fit_, self.y_fit_, len(self.classes_))
+
+    def _covariances(self, length_scale: float = 1.0) -> PerClass:
+        return PerClass.shared_by(recognise(RBF(length_scale), self.X_fit_.shape[1]), len(self.classes_))
+
+    def _losses(self, length_scales: NDArray) -> SelectionPath:
+        """The leave-one-out error and log loss of each length scale."""
+        own = np.arange(len(self.y_fit_))
         # Nobody can foretell the class of a point that is alone in it.
         accompanied = np.bincount(self.y_fit_)[self.y_fit_] > 1
         rows = []
-        for logs in loo_log_sums(training, length_scales):
+        all_logs = loo_log_sums(self._labelled(), self._covariances(), length_scales)
+        for length_scale, logs in zip(length_scales.tolist(), all_logs, strict=True):
             losses = -log_softmax(logs, axis=1)[own, self.y_fit_][accompanied]
-            rows.append((np.mean(logs.argmax(axis=1) != self.y_fit_), losses.mean() if losses.size else 0.0))
-        return np.vstack([length_scales, np.transpose(rows)])
+            error = float(np.mean(logs.argmax(axis=1) != self.y_fit_))
+            loss = float(losses.mean()) if losses.size else 0.0
+            rows.append({"factor": length_scale, "loo_error": error, "loo_log_loss": loss})
+        return SelectionPath.of(rows, CRITERIA["loo_error"])
 
     def predict_log_proba(self, X):
         """Log probabilities of the classes; see `predict_proba`."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return log_softmax(class_sums(arranged(self.X_fit_, self.y_fit_, self.length_scale_), X).logs, axis=1)
+        store = self._labelled().under(self._covariances(self.length_scale_))
+        return log_softmax(class_sums(store, X).logs, axis=1)
 
     def predict_proba(self, X):
         """Probabilities of the classes: far from all data, those of the nearest point's class go to one.
@@ -137,8 +148,3 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         """
         codes = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[codes]
-
-
-def _best(losses: NDArray) -> int:
-    """Least error, ties broken by log loss."""
-    return int(np.lexsort((losses[2], losses[1]))[0])

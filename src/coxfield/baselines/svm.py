@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.baselines.checks import check_length_scale
-from coxfield.baselines.length_scales import candidates
-from coxfield.validation import class_numbers
+from coxfield.baselines.length_scales import candidates, check_length_scale
+from coxfield.estimators.validation import class_numbers
+from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,14 +162,10 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
             delayed(loo_error)(_kernel_matrix(d2, length_scale), codes, C)
             for length_scale, C in zip(length_scales, penalties, strict=True)
         )
-        best = int(np.argmin(errors))
-        self.selection_path_ = {
-            "length_scale": length_scales,
-            "C": penalties,
-            "loo_error": np.array(errors),
-            "chosen": np.arange(len(errors)) == best,
-        }
-        return float(length_scales[best])
+        tried = {"factor": length_scales, "C": penalties, "loo_error": np.array(errors)}
+        path = SelectionPath(tried, ("loo_error",))
+        self.selection_path_ = path.table()
+        return path.chosen("factor")
 
     def decision_function(self, X):
         """Signed distance from the decision surface for two classes; for more, votes of the pairwise machines.

@@ -16,8 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield.baselines.variational_bound import bound_gradient, settle
-from coxfield.kernels.covariance import recognise
-from coxfield.validation import class_numbers
+from coxfield.estimators.validation import class_numbers
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import factorise, length_unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -236,5 +237,6 @@ def _coordinates(X: NDArray, kernel) -> NDArray:
 
 
 def _isotropic(kernel, n_features: int) -> bool:
-    described = recognise(kernel, n_features)
-    return described.recognised and isinstance(described.length_scale, float)
+    """Whether the kernel is a function of Euclidean distances."""
+    recognise(kernel, n_features)  # refuses what is no covariance
+    return factorise(kernel) is not None and np.size(length_unit(kernel)) == 1

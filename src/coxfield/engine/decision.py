@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,28 +12,51 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.class_sums import ClassSums
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import Covariance
 
 
-def relative_scores(prior: NDArray, sums: ClassSums) -> NDArray:
-    """F of eq. activationFunction up to a constant a row.
-
-    `prior` holds mu_i + C_i(0)/2. What it shares between classes cancels in the softmax, and is dropped before the sums
-    are added: a class sum of 1e-14 would be lost beside C(0)/2 = 1/2, and it is what decides.
-    """
-    return prior - prior.max(axis=1, keepdims=True) + sums.values
+def prior_terms(covariances: PerClass[Covariance], X, mean: NDArray) -> NDArray:
+    """The terms mu_i + C_i(x*, x*) / 2 of eq. activationFunction, shape (1 or n, n_classes)."""
+    halves = covariances.map(lambda covariance: covariance.diagonal(X) / 2)
+    n = max(map(len, halves.distinct))
+    return np.stack([mean[c] + np.broadcast_to(half, n) for c, half in enumerate(halves)], axis=1)
 
 
-def log_probabilities(prior: NDArray, sums: ClassSums) -> NDArray:
-    """Log of eq. predictiveDistribution."""
-    return log_softmax(relative_scores(prior, sums), axis=1)
+@dataclass(frozen=True)
+class Scores:
+    """F of eq. activationFunction in two parts, kept apart so that small sums keep their digits."""
 
+    prior: NDArray
+    """mu_i + C_i(x*, x*) / 2, shape (1 or n, n_classes)."""
+    sums: ClassSums
 
-def decide(prior: NDArray, sums: ClassSums) -> NDArray:
-    """Class of largest score; among scores that rounding has made equal, the class of largest log sum.
+    @property
+    def values(self) -> NDArray:
+        """F itself, shape (n, n_classes)."""
+        return self.prior + self.sums.values
 
-    When every kernel value underflows, all sums are 0 and the logarithms still tell the nearest neighbour's class.
-    """
-    scores = relative_scores(prior, sums)
-    best = scores == scores.max(axis=1, keepdims=True)
-    finite = np.maximum(sums.logs, np.finfo(float).min)  # a class without points may still win by its mean
-    return np.where(best, finite, -np.inf).argmax(axis=1)
+    @property
+    def relative(self) -> NDArray:
+        """F up to a constant per row.
+
+        What classes share of the prior cancels in the softmax, and is dropped before the sums are added: a class sum of
+        1e-14 would be lost beside C(0)/2 = 1/2, and it is what decides.
+        """
+        return self.prior - self.prior.max(axis=1, keepdims=True) + self.sums.values
+
+    @property
+    def log_probabilities(self) -> NDArray:
+        """Log of eq. predictiveDistribution."""
+        return log_softmax(self.relative, axis=1)
+
+    @property
+    def decisions(self) -> NDArray:
+        """Class of largest score; among scores that rounding has made equal, the class of largest log sum.
+
+        When every kernel value underflows, all sums are 0 and the logarithms still tell the nearest neighbour's class.
+        """
+        scores = self.relative
+        best = scores == scores.max(axis=1, keepdims=True)
+        finite = np.maximum(self.sums.logs, np.finfo(float).min)  # a class without points may still win by its mean
+        return np.where(best, finite, -np.inf).argmax(axis=1)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
-from coxfield.engine.class_sums import ClassSums, arrange
-from coxfield.engine.decision import decide, log_probabilities, relative_scores
-from coxfield.kernels import covariance
+from coxfield import threads
+from coxfield.engine.store import Labelled
+from coxfield.estimators.scored import ScoredClassifier
+from coxfield.estimators.validation import check_option, class_numbers, shown_kernel
+from coxfield.kernels.per_class import class_kernels, class_values
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import check_cycles
 from coxfield.permanents.exact import LARGEST
 from coxfield.permanents.kernels import ProductKernel, local_kernel
 from coxfield.permanents.leave_one_out import loo_path
 from coxfield.permanents.ratios import fit_class, log_ratios
 from coxfield.permanents.window import check_window
-from coxfield.selection.length_scale_path import candidate_factors, finer_factors
-from coxfield.validation import by_class, class_kernels
+from coxfield.selection.grid import candidate_factors, class_spread, finer_factors, length_scale_of
+from coxfield.selection.loo import CRITERIA
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from coxfield.engine.decision import Scores
+    from coxfield.kernels.per_class import PerClass
 
 METHODS = ("auto", "exact", "cyclic", "importance")
 DENSITIES = ("product", "janossy")
@@ -35,8 +39,8 @@ SMALL = 15  # points of a class that "auto" still takes exactly: a tenth of a se
 FEW = 1000  # points in all, up to which matrices are small: threads gain little, and on a busy machine cost a lot
 
 
-class PermanentalClassifier(ClassifierMixin, BaseEstimator):
-    r"""Classify by permanental Cox processes, one a class: ratios of alpha-permanents.
+class PermanentalClassifier(ScoredClassifier, BaseEstimator):
+    r"""Classify by permanental Cox processes, one per class: ratios of alpha-permanents.
 
     The probability of class i at x* is proportional to
 
@@ -49,7 +53,7 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function C, never negative, shared or one a class; None stands for `RBF(1.0)`. A common signal
+        Covariance function C, never negative, shared or one per class; None stands for `RBF(1.0)`. A common signal
         variance cancels in the product form. In the Janossy form it matters, and with None it makes the expected number
         of points in the window the number seen.
     alpha : float or mapping class -> float, default=1.0
@@ -74,7 +78,7 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
         Factors tried, as in `LGCPClassifier`.
     n_samples : int, default=2000
         Permutations that "importance" draws for each class.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         For "importance".
 
     Attributes
@@ -146,33 +150,24 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
         for earlier in ("selection_path_", "window_"):
             self.__dict__.pop(earlier, None)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
-        check_classification_targets(y)
-        self.classes_, self.y_fit_ = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                "PermanentalClassifier needs at least two classes, and y holds only one class: "
-                f"{self.classes_.tolist()[0]!r}"
-            )
+        self.classes_, self.y_fit_ = class_numbers(y, self)
         self.X_fit_ = X
-        self.alpha_ = by_class(self.alpha, self.classes_, "alpha", default=1.0)
+        self.alpha_ = class_values(self.alpha, self.classes_, "alpha", default=1.0)
         if not (self.alpha_ > 0).all():
             raise ValueError(f"alpha must be positive, got {self.alpha!r}")
         if self.density == "janossy":
             self.window_ = check_window(self.window, X)
         kernels = class_kernels(self._default_kernel() if self.kernel is None else self.kernel, self.classes_)
-        with threadpool_limits(1 if len(X) <= FEW else None):
+        with threads.limit(1 if len(X) <= FEW else threads.count()):
             if self.selection is not None:
                 kernels = self._select(kernels)
             self._fit_classes(kernels)
-        shared = not isinstance(self.kernel, Mapping)
-        self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
+        self.kernel_ = shown_kernel(kernels, self.kernel, self.classes_)
         return self
 
     def _check_options(self) -> None:
         for name, allowed in (("method", METHODS), ("density", DENSITIES), ("selection", SELECTIONS)):
-            value = getattr(self, name)
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+            check_option(name, getattr(self, name), allowed)
         if self.density == "product" and self.window is not None:
             raise ValueError('window is only for density="janossy"; product densities have none')
         check_cycles(self.cycles)
@@ -182,41 +177,39 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
             return RBF(1.0)
         # The processes expect alpha_i C-hat(0) = 2 alpha_i C(0) points for each unit of volume.
         volume = np.prod(self.window_[:, 1] - self.window_[:, 0])
-        return covariance.rescale_variance(RBF(1.0), len(self.y_fit_) / (2 * volume * self.alpha_.sum()))
+        return rescale_variance(RBF(1.0), len(self.y_fit_) / (2 * volume * self.alpha_.sum()))
 
-    def _covariances(self, kernels) -> list | None:
+    def _covariances(self, kernels: PerClass) -> PerClass | None:
         """C-hat or C-tilde for each class, or None when the window has too few nodes for one of them."""
         X = self.X_fit_.astype(float)
-        found: dict = {}
-        for kernel in kernels:
-            if id(kernel) not in found:
-                whole = ProductKernel(covariance.recognise(kernel, X.shape[1]))
-                found[id(kernel)] = whole if self.density == "product" else local_kernel(whole, self.window_, X)
-        return None if None in found.values() else [found[id(kernel)] for kernel in kernels]
+        whole = kernels.map(lambda kernel: ProductKernel(recognise(kernel, X.shape[1])))
+        if self.density == "product":
+            return whole
+        local = whole.map(lambda product: local_kernel(product, self.window_, X))
+        return None if None in local.distinct else local
 
-    def _select(self, kernels) -> list:
+    def _select(self, kernels: PerClass) -> PerClass:
         """The kernels with the length scale that leave-one-out prefers."""
-        distinct = list({id(kernel): kernel for kernel in kernels}.values())
-        bounded = self.kernel is not None
-        described = {id(kernel): covariance.recognise(kernel, self.X_fit_.shape[1]) for kernel in distinct}
-        training = arrange(self.X_fit_.astype(float), self.y_fit_, [described[id(kernel)] for kernel in kernels])
+        labelled = Labelled(self.X_fit_.astype(float), self.y_fit_, len(self.classes_))
+        distinct, bounded = kernels.distinct, self.kernel is not None
 
-        def rescaled(factor: float) -> list:
-            scaled = {id(kernel): covariance.rescale_length(kernel, factor) for kernel in distinct}
-            return [scaled[id(kernel)] for kernel in kernels]
+        def rescaled(factor: float) -> PerClass:
+            return kernels.map(lambda kernel: rescale_length(kernel, factor))
 
         def tried(factors: NDArray):
-            X, y, alpha = training.X, training.y, self.alpha_
-            return loo_path(X, y, alpha, self.cycles, factors, lambda factor: self._covariances(rescaled(factor)))
+            X, y, alpha, criteria = labelled.X, labelled.y, self.alpha_, CRITERIA[self.selection]
+            at = lambda factor: self._covariances(rescaled(factor))  # noqa: E731
+            return loo_path(X, y, alpha, self.cycles, factors, at, criteria)
 
-        path = tried(candidate_factors(training, distinct, self.length_scales, bounded=bounded))
-        if not path.factor.size:
+        of_spread = class_spread(labelled, kernels)
+        path = tried(candidate_factors(distinct, of_spread, self.length_scales, bounded=bounded))
+        if not len(path):
             raise ValueError(self._unresolved())
         if self.length_scales is None:
-            path = path.joined(tried(finer_factors(path.factor[path.best(self.selection)], distinct, bounded=bounded)))
-        best = path.best(self.selection)
-        self.selection_path_ = path.columns(training, best)
-        return rescaled(path.factor[best])
+            finer = tried(finer_factors(path.chosen("factor"), distinct, bounded=bounded))
+            path = path.joined(finer) if len(finer) else path
+        self.selection_path_ = path.table(length_scale_of(distinct))
+        return rescaled(path.chosen("factor"))
 
     def _unresolved(self) -> str:
         return (
@@ -224,23 +217,16 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
             'length scale, narrow the window, or give density="product"'
         )
 
-    def _fit_classes(self, kernels) -> None:
+    def _fit_classes(self, kernels: PerClass) -> None:
         covariances = self._covariances(kernels)
         if covariances is None:
             raise ValueError(self._unresolved())
-        rng = check_random_state(self.random_state)
+        rng = generator(self.random_state)
         X = self.X_fit_.astype(float)
+        options = {"cycles": self.cycles, "n_samples": self.n_samples, "rng": rng}
         self._processes = [
-            fit_class(
-                covariances[c],
-                X[self.y_fit_ == c],
-                float(self.alpha_[c]),
-                self._method(c),
-                cycles=self.cycles,
-                n_samples=self.n_samples,
-                rng=rng,
-            )
-            for c in range(len(self.classes_))
+            fit_class(covariance, X[self.y_fit_ == c], float(self.alpha_[c]), self._method(c), **options)
+            for c, covariance in enumerate(covariances)
         ]
         self.methods_ = [process.method for process in self._processes]
         self.effective_samples_ = [process.effective_samples for process in self._processes]
@@ -256,66 +242,12 @@ class PermanentalClassifier(ClassifierMixin, BaseEstimator):
             return "exact" if size <= SMALL else "cyclic"
         return self.method
 
-    def _ratios(self, X) -> tuple[NDArray, ClassSums]:
+    @property
+    def _precision(self):
+        return self.X_fit_.dtype
+
+    def _scores(self, X) -> Scores:
+        """Log ratios of alpha-permanents for each class: the log probabilities up to a constant per row."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=self.X_fit_.dtype, reset=False)
         return log_ratios(self._processes, X.astype(float))
-
-    def class_scores(self, X):
-        """Log ratio of alpha-permanents for each class: the log probabilities up to a constant a row.
-
-        Parameters
-        ----------
-        X : {array-like, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        prior, sums = self._ratios(X)
-        return (prior + sums.values).astype(self.X_fit_.dtype, copy=False)
-
-    def predict_log_proba(self, X):
-        """Log probabilities of the classes; see `predict_proba`."""
-        return log_probabilities(*self._ratios(X)).astype(self.X_fit_.dtype, copy=False)
-
-    def predict_proba(self, X):
-        """Probabilities of the classes; far from all data, in proportion to alpha_i C_i(0).
-
-        Parameters
-        ----------
-        X : {array-like, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return np.exp(self.predict_log_proba(X))
-
-    def decision_function(self, X):
-        """Log odds of class 1 for two classes; `class_scores` up to a constant a row for more.
-
-        Parameters
-        ----------
-        X : {array-like, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        scores = relative_scores(*self._ratios(X)).astype(self.X_fit_.dtype, copy=False)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Most probable class of each row; where every covariance underflows, the nearest neighbour's.
-
-        Parameters
-        ----------
-        X : {array-like, dataframe} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        codes = decide(*self._ratios(X))
-        return self.classes_[codes]

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from coxfield.engine.class_sums import arrange, class_sums
+from coxfield import threads
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.store import Labelled
+from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.supervised import LGCPClassifier
+from coxfield.estimators.trivial import (
+    ChainsDisagreeWarning,
+    TrivialLabellingWarning,
+    warn_if_chains_disagree,
+    warn_if_trivial,
+)
+from coxfield.estimators.validation import check_option, known_class_numbers, shown_kernel
 from coxfield.field import LabelField, MapResult, PerturbAndMap, SwendsenWang, map_labels, sample
+from coxfield.field.arguments import field_covariances
 from coxfield.field.sampling.diagnostics import FEWEST
-from coxfield.kernels import covariance
+from coxfield.kernels.per_class import PerClass, class_kernels, class_values
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import length_unit, rescale, rescale_length, rescale_variance
 from coxfield.progress import progress
-from coxfield.selection.length_scale_path import candidate_factors
-from coxfield.selection.map_cv import cv_path, folds
+from coxfield.selection.folds import check_folds, folds
+from coxfield.selection.grid import candidate_factors, length_scale_of, spread
+from coxfield.selection.map_cv import cv_path
 from coxfield.selection.marginal_cv import marginal_factors, marginal_path, n_cells
 from coxfield.selection.temperature import best_log_variance
-from coxfield.validation import by_class, class_kernels, known_class_numbers
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
+    from coxfield.engine.decision import Scores
     from coxfield.field import Samples
+
+__all__ = ["ChainsDisagreeWarning", "SLGCPClassifier", "TrivialLabellingWarning"]
 
 SELECTIONS = ("cv_error", None)
 INFERENCES = ("map", "marginals", "perturb_and_map")
 CHAINS = 4  # of Swendsen-Wang: enough to see whether they agree
 DRAWS = {"marginals": 800, "perturb_and_map": 100}
-AGREE = 1.1  # R-hat up to which chains count as one
 FITTED = (  # attributes that not every fit sets
     "selection_path_",
     *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
@@ -39,15 +52,7 @@ FITTED = (  # attributes that not every fit sets
 )
 
 
-class TrivialLabellingWarning(UserWarning):
-    """Every unlabelled point is given to one class."""
-
-
-class ChainsDisagreeWarning(ConvergenceWarning):
-    """Chains of the sampler have not forgotten where they started: label distributions are not to be trusted."""
-
-
-class SLGCPClassifier(ClassifierMixin, BaseEstimator):
+class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     r"""Label the unlabelled points by the exact MAP of the log Gaussian Cox process model, or by its marginals.
 
     Given where all points are, the labels follow a Potts model whose weights are the covariance function (eq.
@@ -59,7 +64,7 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function without negative values, shared or one a class. None stands for `RBF(1.0)`, whose length
+        Covariance function without negative values, shared or one per class. None stands for `RBF(1.0)`, whose length
         scale is set by the selection and whose signal variance by leave-one-out log loss of the labelled points.
     mean : float or mapping class -> float, default=0.0
         Means mu_i of the Gaussian processes: a prior bias between classes.
@@ -80,7 +85,7 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         them at which the median point has between 1.5 and 64 neighbours, which are its couplings in units of the
         strongest.
     n_folds : int, default=10
-        Folds of the cross validation; at most one a labelled point.
+        Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
         What stands in y for an unknown label. None and NaN stand for each other.
     tolerance : float, default=1e-9
@@ -88,10 +93,11 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
     n_draws : int, default=None
         Draws that label distributions are averages of. None for 800, of four chains together, or 100 of
         perturb-and-MAP.
-    random_state : int, Generator or None, default=None
+    random_state : int, RandomState instance, Generator or None, default=None
         Seed of the draws; "map" takes none.
     n_jobs : int, default=None
-        Threads; None for as many as a matrix product takes, -1 for all processors.
+        Threads. None follows `joblib.parallel_config`; outside of it, None takes as many threads as the BLAS takes for
+        a matrix product. -1 stands for all processors.
     verbose : int, default=0
         Above 0, show the progress of the selection.
 
@@ -207,33 +213,18 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__.pop(earlier, None)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
-        self.mean_ = by_class(self.mean, self.classes_, "mean", default=0.0)
-        if (codes >= 0).all():
-            return self._fit_supervised(X, codes)
-        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
-        rng = np.random.default_rng(self.random_state)
-        if self.selection is not None:
-            kernels = self._select(X, codes, kernels) if self.inference == "map" else self._tune(X, codes, kernels, rng)
-        field = LabelField.from_points(
-            X, kernels, codes, mean=self.mean_, n_classes=len(self.classes_), n_jobs=self.n_jobs
-        )
-        if self.inference == "map":
-            self._set_result(field, codes)
-            if self.kernel is None and np.ptp(self.mean_) == 0:
-                kernels = self._temper(X, codes, kernels)
-        else:
-            self._set_marginals(field, codes, self._sample(field, rng))
-        self._set_classifier(X, kernels)
-        self._warn_if_trivial(codes)
+        self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
+        with threads.use(self.n_jobs):
+            if (codes >= 0).all():
+                return self._fit_supervised(X, codes)
+            self._fit_unlabelled(X, codes)
+        warn_if_trivial(self.transduction_[codes < 0], self.inference)
         return self
 
     def _check_parameters(self) -> None:
-        if self.selection not in SELECTIONS:
-            raise ValueError(f"selection must be one of {', '.join(map(repr, SELECTIONS))}; got {self.selection!r}")
-        if self.inference not in INFERENCES:
-            raise ValueError(f"inference must be one of {', '.join(map(repr, INFERENCES))}; got {self.inference!r}")
-        if not isinstance(self.n_folds, int | np.integer) or self.n_folds < 2:
-            raise ValueError(f"n_folds must be an integer of at least 2, got {self.n_folds!r}")
+        check_option("selection", self.selection, SELECTIONS)
+        check_option("inference", self.inference, INFERENCES)
+        check_folds(self.n_folds)
         fewest = FEWEST * (CHAINS if self.inference == "marginals" else 1)
         if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < fewest):
             raise ValueError(f"n_draws must be None or an integer of at least {fewest}, got {self.n_draws!r}")
@@ -250,70 +241,74 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
             verbose=self.verbose,
         ).fit(X, self.classes_[codes])
         self.kernel_ = self.classifier_.kernel_
-        kernels = class_kernels(self.kernel_, self.classes_)
-        field = LabelField.from_points(X, kernels, codes, mean=self.mean_)
+        field = self._field(X, codes, class_kernels(self.kernel_, self.classes_))
         if self.inference == "map":
             self._set_result(field, codes)
         else:
             self._set_marginals(field, codes, None)
         return self
 
-    def _select(self, X, codes, kernels) -> list:
-        """The kernels with the length scale that cross validation prefers."""
-        described = {id(kernel): covariance.recognise(kernel, X.shape[1]) for kernel in kernels}
-        spread = arrange(X, np.zeros(X.shape[0], dtype=int), [described[id(kernels[0])]])
-        factors = candidate_factors(spread, kernels, self.length_scales, bounded=self.kernel is not None)
-        total = len(factors) * (1 + len(folds(codes, self.n_folds)))
-        with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
-            path = cv_path(
-                X,
-                codes,
-                kernels,
-                self.mean_,
-                factors,
-                n_folds=self.n_folds,
-                done=done,
-                tolerance=self.tolerance,
-                n_jobs=self.n_jobs,
-            )
-        self.selection_path_ = path.columns(self._length_scale(X, kernels))
-        return [covariance.rescale_length(kernel, path.factor[path.best()]) for kernel in kernels]
+    def _fit_unlabelled(self, X, codes) -> None:
+        """Choose the kernels, label the unlabelled points, and keep the classifier of new ones."""
+        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
+        field_covariances(kernels, len(kernels), X.shape[1])  # refuses what has no cut before any work is done
+        rng = generator(self.random_state)
+        if self.selection is not None:
+            kernels = self._select(X, codes, kernels) if self.inference == "map" else self._tune(X, codes, kernels, rng)
+        field = self._field(X, codes, kernels)
+        if self.inference == "map":
+            self._set_result(field, codes)
+            if self.kernel is None and np.ptp(self.mean_) == 0:
+                kernels = self._temper(X, codes, kernels)
+        else:
+            self._set_marginals(field, codes, self._sample(field, rng))
+        self.kernel_ = shown_kernel(kernels, self.kernel, self.classes_)
+        self.classifier_ = LGCPClassifier(self.kernel_, mean=self.mean, selection=None, n_jobs=self.n_jobs)
+        self.classifier_._fit_distributions(X, self.label_distributions_, self.classes_)
 
-    def _tune(self, X, codes, kernels, rng) -> list:
-        """The kernels with the length scale and the signal variance under which hidden labels are most probable."""
+    def _field(self, X, codes, kernels: PerClass) -> LabelField:
+        return LabelField.from_points(X, kernels, codes, mean=self.mean_, n_classes=len(kernels))
+
+    def _select(self, X, codes, kernels: PerClass) -> PerClass:
+        """The kernels with the length scale that cross validation prefers."""
+        of_spread = spread(X, length_unit(kernels[0]))
         bounded = self.kernel is not None
-        factors = marginal_factors(X, kernels, self.length_scales, bounded=bounded, n_jobs=self.n_jobs)
-        seed = int(rng.integers(2**32))
+        factors = candidate_factors(kernels.distinct, of_spread, self.length_scales, bounded=bounded)
+        covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
+        total = len(factors) * (1 + len(folds(codes, self.n_folds)))
+        options = {"n_folds": self.n_folds, "tolerance": self.tolerance}
+        with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
+            path = cv_path(X, codes, covariances, self.mean_, factors, **options, done=done)
+        self.selection_path_ = path.table(length_scale_of(kernels.distinct))
+        return kernels.map(lambda kernel: rescale_length(kernel, path.chosen("factor")))
+
+    def _tune(self, X, codes, kernels: PerClass, rng) -> PerClass:
+        """The kernels with the length scale and the signal variance under which hidden labels are most probable."""
+        factors = marginal_factors(X, kernels, self.length_scales, bounded=self.kernel is not None)
+        options = {"n_folds": self.n_folds, "seed": int(rng.integers(2**32))}
         title = f"cross validation of marginals, {len(factors)} length scales"
         with progress(title, n_cells(kernels, len(factors)), self.verbose) as done:
-            path = marginal_path(X, codes, kernels, self.mean_, factors, n_folds=self.n_folds, seed=seed, done=done)
-        self.selection_path_ = path.columns(self._length_scale(X, kernels))
-        best = path.best()
-        tuned = {id(kernel): covariance.rescale(kernel, best.factor, best.variance) for kernel in kernels}
-        return [tuned[id(kernel)] for kernel in kernels]
+            path = marginal_path(X, codes, kernels, self.mean_, factors, **options, done=done)
+        self.selection_path_ = path.table(length_scale_of(kernels.distinct))
+        return kernels.map(lambda kernel: rescale(kernel, path.chosen("factor"), path.chosen("variance")))
 
-    def _length_scale(self, X, kernels) -> float:
-        """What a factor of 1 stands for: the length scale if there is one, and 1 if there are several."""
-        scale = covariance.recognise(kernels[0], X.shape[1]).length_scale
-        several = len({id(kernel) for kernel in kernels}) > 1 or not isinstance(scale, float)
-        return 1.0 if several else float(scale)
-
-    def _temper(self, X, codes, kernels) -> list:
+    def _temper(self, X, codes, kernels: PerClass) -> PerClass:
         """The kernels with the signal variance that predicts the labelled points best, each from all the others."""
         known = np.flatnonzero(codes >= 0)
-        training = arrange(X, self._codes, [covariance.recognise(kernels[0], X.shape[1])] * len(kernels))
-        sums = class_sums(training, X[known], leave_out=known, n_jobs=self.n_jobs)
-        variance = float(np.exp(best_log_variance(sums.logs, self.mean_, codes[known], np.ones(len(known)))))
+        covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
+        store = Labelled(X, self.label_distributions_.argmax(axis=1), len(kernels)).under(covariances)
+        logs = class_sums(store, X[known], leave_out=known).logs
+        variance = float(np.exp(best_log_variance(logs, self.mean_, codes[known], np.ones(len(known)))))
         # Equal means are the only part of the energy that the variance does not multiply; no label changes.
         self._report(self.result_.rescaled(variance, constant=-self.mean_[0] * (codes < 0).sum()))
-        return [covariance.rescale_variance(kernels[0], variance)] * len(kernels)
+        return kernels.map(lambda kernel: rescale_variance(kernel, variance))
 
     def _report(self, result: MapResult) -> None:
         self.result_ = result
         self.energy_, self.lower_bound_, self.gap_ = result.energy, result.lower_bound, result.gap
 
     def _set_result(self, field: LabelField, codes) -> None:
-        self._report(map_labels(field, tolerance=self.tolerance, n_jobs=self.n_jobs))
+        self._report(map_labels(field, tolerance=self.tolerance))
         self._set_distributions(codes, field.nodes, np.eye(len(self.classes_))[self.result_.labels])
         self.certified_ = np.ones(len(codes), dtype=bool)
         self.certified_[field.nodes] = self.result_.certified
@@ -338,80 +333,19 @@ class SLGCPClassifier(ClassifierMixin, BaseEstimator):
         if self.inference == "marginals":  # other draws are independent
             self.r_hat_ = np.ones(shape[0])
             self.r_hat_[field.nodes] = 1.0 if samples is None else samples.r_hat.max(axis=1)
-            self._warn_if_chains_disagree()
+            warn_if_chains_disagree(self.r_hat_)
 
     def _set_distributions(self, codes, nodes, distributions) -> None:
         self.label_distributions_ = np.eye(len(self.classes_))[codes]  # rows without a label follow
         self.label_distributions_[nodes] = distributions
-        self._codes = self.label_distributions_.argmax(axis=1)
-        self.transduction_ = self.classes_[self._codes]
+        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
 
-    def _set_classifier(self, X, kernels) -> None:
-        shared = not isinstance(self.kernel, Mapping)
-        self.kernel_ = kernels[0] if shared else dict(zip(self.classes_.tolist(), kernels, strict=True))
-        self.classifier_ = LGCPClassifier(self.kernel_, mean=self.mean, selection=None, n_jobs=self.n_jobs)
-        if self.inference == "map":
-            self.classifier_.fit(X, self.transduction_)
-        else:  # a point counts for every class that it may be of
-            rows, labels = np.nonzero(self.label_distributions_)
-            self.classifier_.fit(X[rows], self.classes_[labels], self.label_distributions_[rows, labels])
+    @property
+    def _precision(self):
+        return self.classifier_._precision
 
-    def _warn_if_chains_disagree(self) -> None:
-        apart = self.r_hat_ > AGREE
-        if apart.any():
-            warnings.warn(
-                f"chains disagree on the labels of {apart.sum()} points, R-hat up to {self.r_hat_.max():.2f} where "
-                f"{AGREE} is acceptable: give a larger n_draws, or a smaller signal variance",
-                ChainsDisagreeWarning,
-                stacklevel=4,
-            )
-
-    def _warn_if_trivial(self, codes) -> None:
-        found, count = np.unique(self._codes[codes < 0]), (codes < 0).sum()
-        if len(found) > 1 or count < 2:
-            return
-        if self.inference == "map":
-            what, why = (
-                "the most probable labelling gives",
-                "minimum cuts do when labels are few and the length scale is",
-            )
-        else:
-            what, why = (
-                "the label distributions give",
-                "happens when labels are few and the length scale or variance is",
-            )
-        warnings.warn(
-            f"{what} all {count} unlabelled points to class {self.classes_[found].tolist()[0]!r}, as {why} "
-            f"{'long' if self.inference == 'map' else 'large'}; try a shorter length scale, class means that speak for "
-            "the other classes, or more labels",
-            TrivialLabellingWarning,
-            stacklevel=3,
-        )
-
-    def predict(self, X):
-        """Most probable class of new points, with `label_distributions_` as data."""
+    def _scores(self, X) -> Scores:
+        """Scores of new points, with `label_distributions_` as data."""
         check_is_fitted(self)
-        return self.classifier_.predict(self._points(X))
-
-    def predict_proba(self, X):
-        """Probabilities of the classes for new points, with `label_distributions_` as data."""
-        check_is_fitted(self)
-        return self.classifier_.predict_proba(self._points(X))
-
-    def predict_log_proba(self, X):
-        """Log probabilities of the classes for new points, with `label_distributions_` as data."""
-        check_is_fitted(self)
-        return self.classifier_.predict_log_proba(self._points(X))
-
-    def decision_function(self, X):
-        """F of class 1 minus F of class 0 for two classes; F up to a constant a row for more."""
-        check_is_fitted(self)
-        return self.classifier_.decision_function(self._points(X))
-
-    def class_scores(self, X):
-        """F of eq. activationFunction for new points, with `label_distributions_` as data."""
-        check_is_fitted(self)
-        return self.classifier_.class_scores(self._points(X))
-
-    def _points(self, X):
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.classifier_._scores(X)

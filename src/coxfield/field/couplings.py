@@ -11,174 +11,106 @@ so that covariances that are never negative make non-negative weights, and a cut
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial.distance import cdist
 
-from coxfield.field.edges import Edges
-from coxfield.kernels.covariance import profile_floor
-from coxfield.kernels.points import TOLERABLE, Points, pair_sq_distances, place, product_error, sq_distances
+from coxfield.field.graph import Edges
+from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from coxfield.field.edges import Pairs
-    from coxfield.kernels.covariance import Covariance
-
-ROWS_A_CALL = 64  # rows of an unrecognised kernel evaluated together for listed pairs
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A covariance with points in its coordinates, ready for tiles."""
-
-    covariance: Covariance
-    points: Any
-
-    def __getitem__(self, rows) -> Placed:
-        return Placed(self.covariance, self.points[rows])
-
-    def values(self, columns: Placed) -> NDArray:
-        """C between all these points and others."""
-        if not self.covariance.recognised:
-            return np.array(self.covariance.kernel(self.points, columns.points))
-        d2 = _careful_sq_distances(self.points, columns.points)
-        values = self.covariance.floored_profile(d2)
-        values -= values.dtype.type(profile_floor(values.dtype.name))
-        if self.covariance.variance != 1:
-            values *= self.covariance.variance
-        return values
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """Nodes of a two-class problem, or some of them, ready for tiles of weights.
-
-    C0_ij is the largest of the covariances in `zeros`, each counted only between nodes of one group, and one that its
-    mask admits; without `zeros` it is 0.
-    """
-
-    one: Placed
-    zeros: tuple[tuple[Placed, NDArray], ...]
-    groups: NDArray | None
-
-    def __getitem__(self, rows) -> Nodes:
-        zeros = tuple((placed[rows], mask[rows]) for placed, mask in self.zeros)
-        return Nodes(self.one[rows], zeros, None if self.groups is None else self.groups[rows])
-
-    @property
-    def plain(self) -> bool:
-        """Whether C1 = C0 between all nodes."""
-        same = [placed.covariance is self.one.covariance for placed, _ in self.zeros]
-        return self.groups is None and same == [True]
-
-    def tile(self, columns: Nodes) -> NDArray:
-        """Weights between all these nodes and others."""
-        one = self.one.values(columns.one)
-        if self.plain:
-            return one
-        zero = np.zeros_like(one)
-        for (mine, mask), (theirs, _) in zip(self.zeros, columns.zeros, strict=True):
-            values = one if mine.covariance is self.one.covariance else mine.values(theirs)
-            if self.groups is not None:
-                alike = self.groups[:, None] == columns.groups
-                values = np.where(alike & mask[:, None], values, 0)
-            np.maximum(zero, values, out=zero)
-        zero += one
-        zero /= 2
-        return zero
+    from coxfield.field.graph import Pairs
+    from coxfield.field.potts import LabelField
+    from coxfield.kernels.protocol import Bound
 
 
 @dataclass(frozen=True)
 class Coupling:
-    """Weights w_ij = (C1_ij + C0_ij) / 2 between the rows of X; build it with `couple`."""
+    """Weights w_ij = (C1_ij + C0_ij) / 2 between nodes; build it with `couple`.
 
-    X: Any
-    nodes: Nodes
+    C0_ij is the largest of the covariances in `zeros`, each counted only between nodes of one group, and one that its
+    mask admits. Without `zeros` it is 0.
+    """
+
+    points: tuple[Bound, ...]
+    """The nodes, bound to each of the different covariances."""
+    one: int
+    """Number of the covariance of x = 1."""
+    zeros: tuple[tuple[int, NDArray], ...]
+    """Numbers of the covariances of x = 0, and for each of them the nodes that it may count for."""
+    groups: NDArray | None
 
     def __len__(self) -> int:
-        return self.X.shape[0]
+        return len(self.points[0])
+
+    def __getitem__(self, rows) -> Coupling:
+        points = tuple(bound[rows] for bound in self.points)
+        zeros = tuple((k, mask[rows]) for k, mask in self.zeros)
+        return Coupling(points, self.one, zeros, None if self.groups is None else self.groups[rows])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the weights."""
+        return self.points[self.one].dtype
+
+    def tile(self, columns: Coupling) -> NDArray:
+        """Weights between all these nodes and others."""
+        return self._weights(
+            lambda k: values(self.points[k], columns.points[k]),
+            lambda of: (of[:, None], None if columns.groups is None else columns.groups),
+        )
+
+    def weights(self, i: NDArray, j: NDArray) -> NDArray:
+        """Weights of listed pairs, in double precision."""
+        return self._weights(
+            lambda k: self.points[k].pairs(i, self.points[k], j),
+            lambda of: (of[i], None if self.groups is None else self.groups[j]),
+        )
 
     def edges(self, pairs: Pairs) -> Edges:
         """The given pairs with their weights."""
         i, j = pairs.ends
         return Edges(i, j, self.weights(i, j))
 
-    def weights(self, i: NDArray, j: NDArray) -> NDArray:
-        """Weights of listed pairs, in double precision where the covariance is recognised."""
-        nodes = self.nodes
-        one = _pair_values(self.X, nodes.one.covariance, i, j)
-        if nodes.plain:
-            return one
+    def _weights(self, covariance: Callable[[int], NDArray], ends: Callable) -> NDArray:
+        """(C1 + C0) / 2 from the values of each covariance; `ends` gives what the two ends of a pair are."""
+        one = covariance(self.one)
+        if self.groups is None and [k for k, _ in self.zeros] == [self.one]:
+            return one  # C1 = C0
         zero = np.zeros_like(one)
-        for placed, mask in nodes.zeros:
-            same = placed.covariance is nodes.one.covariance
-            values = one if same else _pair_values(self.X, placed.covariance, i, j)
-            if nodes.groups is not None:
-                values = np.where((nodes.groups[i] == nodes.groups[j]) & mask[i], values, 0)
-            np.maximum(zero, values, out=zero)
-        return (one + zero) / 2
+        for k, mask in self.zeros:
+            of_k = one if k == self.one else covariance(k)
+            if self.groups is not None:
+                mine, theirs = ends(self.groups)
+                of_k = np.where((mine == theirs) & ends(mask)[0], of_k, 0)
+            np.maximum(zero, of_k, out=zero)
+        zero += one
+        zero /= 2
+        return zero
 
 
-def couple(X, one: Covariance, zeros: Sequence[Covariance] = (), groups: NDArray | None = None) -> Coupling:
-    """Couple the rows of X.
+def couple(field: LabelField, one: int, zeros: Sequence[int] = (), groups: NDArray | None = None) -> Coupling:
+    """Couple the nodes of a field for a choice between two labels.
 
     Parameters
     ----------
-    X : array or CSR array of shape (n, d)
-    one : Covariance
-        C1, of the label x = 1.
-    zeros : sequence of Covariance
-        Without groups, C0 is the largest of them: that of one label, or of the best of several. With groups, group g
-        has `zeros[g]`, and C0 is 0 between different groups.
+    field : LabelField
+    one : int
+        The class whose covariance is C1, that of the label x = 1.
+    zeros : sequence of int
+        Without groups, C0 is the largest of the covariances of these classes: that of one label, or of the best of
+        several. With groups, a node of group g has the covariance of class `zeros[g]`, and C0 is 0 between different
+        groups.
     groups : integer array of shape (n,), optional
     """
-    placed: dict[int, Placed] = {}
-    users: dict[int, list[int]] = {}
-    for g, covariance in enumerate((*zeros, one)):
-        if id(covariance) not in placed:
-            placed[id(covariance)] = Placed(covariance, _place(X, covariance) if covariance.recognised else X)
-        if g < len(zeros):
-            users.setdefault(id(covariance), []).append(g)
-    member = np.zeros(X.shape[0], int) if groups is None else groups
-    masks = {key: np.isin(member, mine) for key, mine in users.items()}
-    nodes = Nodes(placed[id(one)], tuple((placed[key], mask) for key, mask in masks.items()), groups)
-    return Coupling(X, nodes)
-
-
-def _place(X, covariance: Covariance) -> Points:
-    """The points in units of the length scale, in double precision where single is too coarse."""
-    for points in (X, X.astype(np.float64, copy=False)):
-        origin = None if sparse.issparse(X) else points.mean(axis=0) if X.shape[0] else np.zeros(X.shape[1], X.dtype)
-        placed = place(points, covariance.length_scale, origin)
-        if product_error(placed, placed).max(initial=0) <= TOLERABLE:
-            break
-    return placed
-
-
-def _careful_sq_distances(a: Points, b: Points) -> NDArray:
-    """Squared distances, by subtraction where points far from the origin would lose their neighbours."""
-    if sparse.issparse(a.coordinates) or product_error(a, b).max(initial=0) <= TOLERABLE:
-        return sq_distances(a, b)
-    return cdist(a.coordinates, b.coordinates, "sqeuclidean")
-
-
-def _pair_values(X, covariance: Covariance, i: NDArray, j: NDArray) -> NDArray:
-    """C of listed pairs; a kernel that is not recognised is called on a few rows at a time."""
-    if covariance.recognised:
-        d2 = pair_sq_distances(X, i, X, j, covariance.length_scale)
-        return covariance.variance * np.exp(covariance.log_profile(d2))
-    values = np.empty(len(i))
-    order = np.argsort(i, kind="stable")
-    rows, starts = np.unique(i[order], return_index=True)
-    for first in range(0, len(rows), ROWS_A_CALL):
-        stop = first + ROWS_A_CALL
-        mine = order[starts[first] : starts[stop] if stop < len(rows) else None]
-        columns, column = np.unique(j[mine], return_inverse=True)
-        block = covariance.kernel(X[rows[first:stop]], X[columns])
-        values[mine] = block[np.searchsorted(rows[first:stop], i[mine]), column]
-    return values
+    owner = field.covariances.owner
+    of_zeros = owner[np.asarray(zeros, dtype=int)]
+    masks = []
+    for k in dict.fromkeys(of_zeros.tolist()):
+        mine = np.ones(len(field), bool) if groups is None else np.isin(groups, np.flatnonzero(of_zeros == k))
+        masks.append((k, mine))
+    return Coupling(field.points, int(owner[one]), tuple(masks), groups)

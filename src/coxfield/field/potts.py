@@ -11,16 +11,20 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.utils.validation import check_array
 
-from coxfield.engine.class_sums import arrange, class_sums
-from coxfield.field.arguments import check_labels, class_covariances, class_means, prior_terms
+from coxfield import threads
+from coxfield.engine.class_sums import sums_at
+from coxfield.engine.decision import prior_terms
+from coxfield.engine.store import store_bound
+from coxfield.field.arguments import check_labels, field_covariances
+from coxfield.kernels.held import hold
+from coxfield.kernels.per_class import PerClass, class_values
+from coxfield.kernels.values import bind_precisely, values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from coxfield.kernels.covariance import Covariance
+    from coxfield.kernels.protocol import Bound, Covariance
 
 ENUMERABLE = 2**22  # labellings worth holding at once: 12 nodes of three classes are half a million
 
@@ -57,8 +61,9 @@ class LabelField:
 
     X: NDArray | sparse.csr_array
     """The n unlabelled points."""
-    covariances: tuple[Covariance, ...]
-    """One a class; classes that share a covariance hold the same object."""
+    covariances: PerClass[Covariance]
+    points: tuple[Bound, ...]
+    """The points, bound to each of the different covariances."""
     relative_unary: NDArray
     """u_i(c) less `common_unary`, shape (n, Q): a coupling of 1e-14 would be lost beside C(0)/2, and may decide."""
     common_unary: NDArray
@@ -74,27 +79,36 @@ class LabelField:
         ----------
         X : {array-like, sparse matrix} of shape (n_points, n_features)
             float32 is computed in float32, anything else in float64.
-        kernel : kernel of sklearn.gaussian_process.kernels, or a sequence or mapping of them, one a class
+        kernel : kernel of sklearn.gaussian_process.kernels, or a sequence or mapping of them, one per class
             Kernels that may take negative values are refused (Theorem 2).
         labels : array-like of shape (n_points,)
             Class numbers 0, ..., Q - 1, and -1 for the unknown.
-        mean : float, or a sequence of floats, one a class
+        mean : float, or a sequence or mapping of floats, one per class
         n_classes : int, optional
             Q; by default one more than the largest label, at least two and as many as there are kernels or means.
         n_jobs : int, optional
-            Threads; None for as many as a matrix product would take.
+            Threads; see `coxfield.threads.use`.
         """
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0)
         labels = check_labels(labels, X, n_classes)
         given = [len(v) for v in (kernel, mean) if isinstance(v, (list, tuple, Mapping, np.ndarray))]
         n_classes = n_classes or max([2, int(labels.max(initial=-1)) + 1, *given])
-        covariances = class_covariances(kernel, n_classes, X.shape[1])
+        covariances = field_covariances(kernel, n_classes, X.shape[1])
+        means = class_values(mean, np.arange(n_classes), "mean", default=0.0)
+        with threads.use(n_jobs):
+            points = tuple(bind_precisely(covariance, X) for covariance in covariances.distinct)
+            return cls.of_bound(X, covariances, points, labels, means)
+
+    @classmethod
+    def of_bound(cls, X, covariances: PerClass[Covariance], points: tuple[Bound, ...], labels, means) -> LabelField:
+        """`from_points` for points that are bound already, without a check."""
         known, nodes = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
-        prior = prior_terms(X[nodes], covariances, class_means(mean, n_classes))
+        free = tuple(bound[nodes] for bound in points)
+        prior = np.broadcast_to(prior_terms(covariances, X[nodes], means), (len(nodes), len(covariances)))
         common = prior.max(axis=1)
-        unary = common[:, None] - prior
-        unary -= _sums(X[known], labels[known], covariances, X[nodes], n_jobs=n_jobs)
-        return cls(X[nodes], covariances, unary, -common, nodes)
+        fixed = tuple(bound[known] for bound in points)
+        unary = common[:, None] - prior - _sums(fixed, labels[known], covariances, free)
+        return cls(X[nodes], covariances, free, unary, -common, nodes)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -112,37 +126,37 @@ class LabelField:
     @property
     def shared(self) -> bool:
         """Whether all classes share one covariance, so that the field is a Potts model (eq. simpleMRF)."""
-        return all(covariance is self.covariances[0] for covariance in self.covariances)
+        return self.covariances.shared
 
     @cached_property
     def totals(self) -> NDArray:
         """Sum of C^(c)(x_i, x_j) over all other nodes j, for each node and class, shape (n, Q)."""
-        totals = np.empty((len(self), self.n_classes))
-        for covariance in {id(c): c for c in self.covariances}.values():
-            users = [c for c, other in enumerate(self.covariances) if other is covariance]
-            everyone = np.arange(len(self))
-            totals[:, users] = _sums(self.X, np.zeros(len(self), int), (covariance,), self.X, everyone)
-        return totals
+        everyone = np.arange(len(self))
+        sums = np.empty((len(self), len(self.points)))
+        for k, points in enumerate(self.points):
+            alone = PerClass.shared_by(self.covariances.distinct[k], 1)
+            sums[:, [k]] = _sums((points,), np.zeros(len(self), int), alone, (points,), everyone)
+        return sums[:, self.covariances.owner]
 
     @property
     def balanced_unary(self) -> NDArray:
         """Unary terms when a pair pays (C^(c) + C^(d)) / 2 for disagreeing and nothing for agreeing, shape (n, Q).
 
-        Up to a constant a node; -C^(c) [y_i = y_j = c] is (C^(c)/2) ([one is c, the other is not] - [y_i = c] - [y_j =
-        c]), and the last two are unary.
+        Up to a constant per node; -C^(c) [y_i = y_j = c] is (C^(c)/2) ([one is c, the other is not] - [y_i = c] -
+        [y_j = c]), and the last two are unary.
         """
         if self.shared:
             return self.relative_unary
         return self.relative_unary + (self.totals[:, :1] - self.totals) / 2
 
-    def neighbour_sums(self, labels, n_jobs=None) -> NDArray:
+    def neighbour_sums(self, labels) -> NDArray:
         """Sum of C^(c)(x_i, x_j) over the other nodes j that `labels` gives to class c, shape (n, Q)."""
-        return _sums(self.X, np.asarray(labels), self.covariances, self.X, np.arange(len(self)), n_jobs)
+        return _sums(self.points, np.asarray(labels), self.covariances, self.points, np.arange(len(self)))
 
-    def energy(self, labels, n_jobs=None) -> float:
+    def energy(self, labels) -> float:
         """E(y), by one pass over all pairs."""
         labels = np.asarray(labels)
-        return self.energy_given(labels, self.neighbour_sums(labels, n_jobs))
+        return self.energy_given(labels, self.neighbour_sums(labels))
 
     def energy_given(self, labels: NDArray, sums: NDArray) -> float:
         """E(y) from the neighbour sums of y."""
@@ -165,16 +179,16 @@ class LabelField:
         paid = unary[np.arange(len(self)), labels] - unary.min(axis=1)
         return float(paid.sum() + self.elsewhere(labels, sums).sum() / 2)
 
-    def log_weight(self, labels, n_jobs=None) -> float:
+    def log_weight(self, labels) -> float:
         """Logarithm of the unnormalised probability of a labelling: -E(y)."""
-        return -self.energy(labels, n_jobs)
+        return -self.energy(labels)
 
-    def conditionals(self, labels, n_jobs=None) -> NDArray:
+    def conditionals(self, labels) -> NDArray:
         """Probability of each class at each node given the labels of all others, shape (n, Q).
 
         It is eq. predictiveDistribution with all the other points as data.
         """
-        return np.exp(log_softmax(self.neighbour_sums(labels, n_jobs) - self.relative_unary, axis=1))
+        return np.exp(log_softmax(self.neighbour_sums(labels) - self.relative_unary, axis=1))
 
     def enumerate(self) -> tuple[NDArray, NDArray]:
         """All Q^n labellings, shape (Q^n, n), and their energies; for small fields."""
@@ -183,28 +197,37 @@ class LabelField:
             raise ValueError(f"{Q} classes on {n} nodes make {Q**n} labellings, too many to list")
         labels = np.indices((Q,) * n).reshape(n, -1).T if n else np.zeros((1, 0), int)
         energies = self.unary[np.arange(n), labels].sum(axis=1)
-        values = [covariance.kernel(self.X) for covariance in self.covariances] if n else []
+        matrices = [values(points, points) for points in self.points]
         for i in range(n):
             for j in range(i):
-                pair = np.array([value[i, j] for value in values])
+                pair = np.array([matrices[k][i, j] for k in self.covariances.owner])
                 energies -= np.where(labels[:, i] == labels[:, j], pair[labels[:, i]], 0)
         return labels, energies
 
-    def condition(self, known: NDArray, n_jobs=None) -> LabelField:
+    def condition(self, known: NDArray) -> LabelField:
         """The field of the remaining nodes when some become labelled; `known` holds their labels, -1 elsewhere."""
         fixed, free = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
-        sums = _sums(self.X[fixed], known[fixed], self.covariances, self.X[free], n_jobs=n_jobs)
-        unary = self.relative_unary[free] - sums
+        rest = self.among(free)
+        points = tuple(bound[fixed] for bound in self.points)
+        sums = _sums(points, known[fixed], self.covariances, rest.points)
+        return replace(rest, relative_unary=rest.relative_unary - sums)
+
+    def among(self, nodes: NDArray) -> LabelField:
+        """The field of some nodes, as if the others were not there."""
         return replace(
-            self, X=self.X[free], relative_unary=unary, common_unary=self.common_unary[free], nodes=self.nodes[free]
+            self,
+            X=self.X[nodes],
+            points=tuple(bound[nodes] for bound in self.points),
+            relative_unary=self.relative_unary[nodes],
+            common_unary=self.common_unary[nodes],
+            nodes=self.nodes[nodes],
         )
 
+    def held(self) -> LabelField:
+        """The same field with all couplings held where there are few enough nodes; `hold` says how few."""
+        return replace(self, points=tuple(map(hold, self.points)))
 
-def _sums(training, y: NDArray, covariances: Sequence[Covariance], X, leave_out=None, n_jobs=None) -> NDArray:
+
+def _sums(columns, y: NDArray, covariances: PerClass[Covariance], rows, leave_out: NDArray | None = None) -> NDArray:
     """Class sums over labelled points, shape (n, Q); a class without points, or no points at all, is no obstacle."""
-    sums = np.zeros((X.shape[0], len(covariances)))
-    if len(y) and X.shape[0]:
-        present, codes = np.unique(y, return_inverse=True)
-        arranged = arrange(training, codes, [covariances[c] for c in present])
-        sums[:, present] = class_sums(arranged, X, leave_out=leave_out, n_jobs=n_jobs).values
-    return sums
+    return sums_at(store_bound(columns, y, covariances), rows, len(rows[0]), leave_out).values

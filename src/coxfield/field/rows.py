@@ -8,28 +8,31 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.field.couplings import couple
+from coxfield.kernels.held import MOST
+from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.field.couplings import Placed
     from coxfield.field.potts import LabelField
-
-HELD = 2**24  # couplings worth holding: 128 MB, 4096 nodes of one covariance
+    from coxfield.kernels.protocol import Bound
 
 
 @dataclass(frozen=True)
 class CouplingRows:
     """Rows of the matrices C^(c)(x_i, x_j), 0 for i = j, one matrix for each different covariance."""
 
-    n: int
-    placed: tuple[Placed, ...]
-    """The different covariances with the nodes in their coordinates."""
+    points: tuple[Bound, ...]
+    """The nodes, bound to each of the different covariances."""
     users: NDArray
     """Whether each covariance is that of each class, shape (n_covariances, Q)."""
     step: int
     """Rows of a block."""
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return len(self.points[0])
 
     @property
     def blocks(self) -> list[slice]:
@@ -39,21 +42,21 @@ class CouplingRows:
     @property
     def held(self) -> bool:
         """Whether all couplings are held."""
-        return len(self.placed) * self.n**2 <= HELD
+        return len(self.points) * self.n**2 <= MOST
 
     @cached_property
     def _matrices(self) -> list[NDArray]:
-        return [self._evaluate(k, slice(0, self.n)) for k in range(len(self.placed))]
+        return [self._evaluate(k, slice(0, self.n)) for k in range(len(self.points))]
 
     def values(self, k: int, rows: slice) -> NDArray:
         """Couplings by covariance k between some nodes and all nodes; not to be written to."""
         return self._matrices[k][rows] if self.held else self._evaluate(k, rows)
 
     def _evaluate(self, k: int, rows: slice) -> NDArray:
-        values = self.placed[k][rows].values(self.placed[k]).astype(float, copy=False)
+        found = values(self.points[k][rows], self.points[k]).astype(float, copy=False)
         own = np.arange(rows.start, rows.stop)
-        values[own - rows.start, own] = 0
-        return values
+        found[own - rows.start, own] = 0
+        return found
 
 
 def coupling_rows(field: LabelField, step: int) -> CouplingRows:
@@ -69,7 +72,5 @@ def coupling_rows(field: LabelField, step: int) -> CouplingRows:
     array([[0.    , 0.6065],
            [0.6065, 0.    ]])
     """
-    different = {id(covariance): covariance for covariance in field.covariances}
-    users = np.array([[other is one for other in field.covariances] for one in different.values()])
-    placed = tuple(couple(field.X, covariance).nodes.one for covariance in different.values())
-    return CouplingRows(len(field), placed, users, step)
+    users = np.arange(len(field.points))[:, None] == field.covariances.owner
+    return CouplingRows(field.points, users, step)

@@ -17,24 +17,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.spatial.distance import cdist
 
 from coxfield.permanents.window import Quadrature, quadrature
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.covariance import Covariance
+    from coxfield.kernels.protocol import Covariance
 
-COARSER = 0.75  # the share of nodes a side whose C-tilde is compared
+COARSER = 0.75  # the share of nodes per side whose C-tilde is compared
 TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)
 LOOKED_AT = 100  # points at which they are compared
-FARTHEST = 1e300  # a squared distance that overflowed
 
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Rows of covariances relative to the largest of each row, so that none of it underflows that matters."""
+    """Rows of covariances relative to the largest of each row, so that underflow spoils nothing that counts."""
 
     values: NDArray
     log_scale: NDArray
@@ -49,10 +47,8 @@ class ScaledRows:
             return cls(covariances / np.where(largest > 0, largest, 1)[:, None], np.log(largest))
 
     @classmethod
-    def of_logs(cls, logs: NDArray, *, leave_out: bool) -> ScaledRows:
+    def of_logs(cls, logs: NDArray) -> ScaledRows:
         """The same from logs of covariances."""
-        if leave_out:
-            np.fill_diagonal(logs, -np.inf)
         top = logs.max(axis=1)
         return cls(np.exp(logs - np.where(np.isneginf(top), 0, top)[:, None]), top)
 
@@ -74,32 +70,21 @@ class ProductKernel:
 
     def rows(self, X: NDArray, Y: NDArray, *, leave_out: bool = False) -> ScaledRows:
         """C-hat between each row of X and all of Y."""
-        if not self.covariance.recognised:
-            return ScaledRows.of(self.values(X, Y), leave_out=leave_out)
-        return ScaledRows.of_logs(self._logs(X, Y), leave_out=leave_out)
+        return ScaledRows.of_logs(self._logs(X, Y, np.arange(len(X)) if leave_out else None))
 
     def values(self, X: NDArray, Y: NDArray) -> NDArray:
         """C-hat between all pairs, where it may underflow."""
-        if self.covariance.recognised:
-            return np.exp(self._logs(X, Y))
-        values = 2 * np.asarray(self.covariance.kernel(X, Y), dtype=float)
-        if (values < 0).any():
-            raise ValueError(
-                f"{self.covariance.kernel!r} takes negative values, such as {values.min() / 2:.3g}, and the "
-                "permanental classifier needs a covariance that never does: try RBF, Matern or RationalQuadratic"
-            )
-        return values
+        return np.exp(self._logs(X, Y))
+
+    def _logs(self, X: NDArray, Y: NDArray, leave_out: NDArray | None = None) -> NDArray:
+        points = self.covariance.bind(Y)
+        return points.at(X).log_tile(points, leave_out=leave_out) + np.log(2)
 
     def matrix(self, X: NDArray) -> NDArray:
         """C-hat of some points, with what the kernel says of a point and itself on the diagonal."""
         values = self.values(X, X)
         np.fill_diagonal(values, self.diagonal(X))
         return (values + values.T) / 2
-
-    def _logs(self, X: NDArray, Y: NDArray) -> NDArray:
-        scale = self.covariance.length_scale
-        d2 = cdist(X / scale, Y / scale, "sqeuclidean")
-        return self.covariance.log_profile(np.minimum(d2, FARTHEST, out=d2)) + np.log(2 * self.covariance.variance)
 
 
 @dataclass(frozen=True)
@@ -144,8 +129,8 @@ def localise(whole: ProductKernel, rule: Quadrature) -> LocalKernel:
 def local_kernel(whole: ProductKernel, box: NDArray, X: NDArray) -> LocalKernel | None:
     """C-tilde over the box, or None when the nodes are too few for a covariance so short.
 
-    They are too few when three quarters as many a side give another C-tilde, at some of the points X or at some of the
-    coarser nodes: a covariance that reaches from no node to a point shows up at the nodes.
+    They are too few when three quarters as many per side give another C-tilde, at some of the points X or at some of
+    the coarser nodes: a covariance that reaches from no node to a point shows up at the nodes.
     """
     local, coarse = localise(whole, quadrature(box)), localise(whole, quadrature(box, COARSER))
     some = np.concatenate([_some(X), _some(coarse.quadrature.nodes)])

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.engine.decision import decide, log_probabilities
+from coxfield.engine.decision import Scores
 from coxfield.permanents.cyclic import expand
 from coxfield.permanents.ratios import ClassProcess, excess_sums, sign_and_log, usable
-from coxfield.selection.loo import LooPath
+from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from coxfield.engine.class_sums import ClassSums
+    from coxfield.kernels.per_class import PerClass
 
 
-def loo_log_ratios(X: NDArray, y: NDArray, kernels: Sequence, alpha: NDArray, cycles: int) -> tuple[NDArray, ClassSums]:
-    """Log ratios of each training point from all the others, for each class: prior and sums, as from `log_ratios`."""
+def loo_log_ratios(X: NDArray, y: NDArray, kernels: PerClass, alpha: NDArray, cycles: int) -> Scores:
+    """Log ratios of each training point from all the others, for each class, as from `log_ratios`."""
     n, n_classes = len(y), len(kernels)
     prior, signs, logs = (np.empty((n, n_classes)) for _ in range(3))
     for c, kernel in enumerate(kernels):
@@ -37,23 +37,22 @@ def loo_log_ratios(X: NDArray, y: NDArray, kernels: Sequence, alpha: NDArray, cy
         forms = expansion.leave_one_out(usable(rows.values, "cyclic"))
         # Nothing here is negative but by rounding, in what is taken away.
         signs[own, c], logs[own, c] = sign_and_log(np.maximum(forms, 0), rows)
-    return prior, excess_sums(prior, signs, logs)
+    return Scores(prior, excess_sums(prior, signs, logs))
 
 
-def loo_path(X: NDArray, y: NDArray, alpha: NDArray, cycles: int, factors: NDArray, at: Callable) -> LooPath:
-    """Leave-one-out losses for factors of the length scale, longest first.
+def loo_path(X: NDArray, y: NDArray, alpha: NDArray, cycles: int, factors: NDArray, at: Callable, criteria):
+    """Leave-one-out losses for factors of the length scale, longest first, as a `SelectionPath`.
 
-    `at(factor)` gives one covariance a class, or None when the length scale is too short for the window: the path then
-    ends there.
+    `at(factor)` gives one covariance per class, or None when the length scale is too short for the window: the path
+    then ends there. `criteria` are those of the path.
     """
-    errors: list[float] = []
-    losses: list[float] = []
-    for factor in factors:
+    rows = []
+    for factor in factors.tolist():
         kernels = at(factor)
         if kernels is None:
             break
-        prior, sums = loo_log_ratios(X, y, kernels, alpha, cycles)
-        errors.append(float(np.mean(decide(prior, sums) != y)))
-        losses.append(float(-np.mean(log_probabilities(prior, sums)[np.arange(len(y)), y])))
-    tried = len(errors)
-    return LooPath(factors[:tried], np.ones(tried), np.array(errors), np.array(losses))
+        scores = loo_log_ratios(X, y, kernels, alpha, cycles)
+        losses = -scores.log_probabilities[np.arange(len(y)), y]
+        error = float(np.mean(scores.decisions != y))
+        rows.append({"factor": factor, "variance": 1.0, "loo_error": error, "loo_log_loss": float(losses.mean())})
+    return SelectionPath.of(rows, criteria)

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import ClassSums
+from coxfield.engine.decision import Scores
 from coxfield.permanents.cyclic import expand
 from coxfield.permanents.exact import insertion_matrix
 from coxfield.permanents.importance import importance_permanent
@@ -75,14 +76,14 @@ def fit_class(kernel, X: NDArray, alpha: float, method: str, *, cycles: int, n_s
     return ClassProcess(kernel, alpha, X, method, estimate.insertion, estimate.effective_samples)
 
 
-def log_ratios(processes: Sequence[ClassProcess], X: NDArray) -> tuple[NDArray, ClassSums]:
+def log_ratios(processes: Sequence[ClassProcess], X: NDArray) -> Scores:
     """Log ratios of alpha-permanents for each query and class, as prior + sums.values, arrays (n, n_classes).
 
     The logs of what the points add are kept apart, for decisions far from all points.
     """
     prior = np.stack([process.log_prior(X) for process in processes], axis=1)
     signs, logs = map(np.array, zip(*(process.log_excess(X) for process in processes), strict=True))
-    return prior, excess_sums(prior, signs.T, logs.T)
+    return Scores(prior, excess_sums(prior, signs.T, logs.T))
 
 
 def excess_sums(prior: NDArray, signs: NDArray, logs: NDArray) -> ClassSums:

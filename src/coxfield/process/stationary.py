@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from coxfield.kernels.covariance import check_hyperparameters
+from coxfield.kernels.sklearn_tree import check_hyperparameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,85 +7,80 @@ the Potts model.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import decide
-from coxfield.selection.length_scale_path import loo_log_sums
+from coxfield.engine.decision import Scores, prior_terms
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import variance_is_free
+from coxfield.progress import progress
+from coxfield.selection.grid import finer_factors
+from coxfield.selection.loo_sums import loo_log_sums, work_units
+from coxfield.selection.path import SelectionPath
 from coxfield.selection.temperature import best_log_variance, log_loss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.class_sums import TrainingPoints
+    from coxfield.engine.store import Labelled
+    from coxfield.kernels.per_class import PerClass
+
+CRITERIA = {"loo_error": ("loo_error", "loo_log_loss"), "loo_log_loss": ("loo_log_loss",)}
 
 
 @dataclass(frozen=True)
-class LooPath:
-    """What leave-one-out said of each length scale tried; every field is an array over the path."""
+class Search:
+    """How to look for a length scale by leave-one-out."""
 
-    factor: NDArray
-    """What the kernel's length scales were multiplied by."""
-    variance: NDArray
-    """What the signal variance was multiplied by: the best for that length scale, or 1 when it is not free."""
-    loo_error: NDArray
-    loo_log_loss: NDArray
+    mean: NDArray
+    criterion: str
+    """ "loo_error" or "loo_log_loss"."""
+    bounded: bool
+    """Whether length scales stay within the bounds of the kernels."""
+    refine: bool
+    """Whether finer factors are tried around the best."""
+    set_variance: bool
+    """Whether the signal variance is chosen with each length scale, where it is free."""
+    verbose: int = 0
 
-    def best(self, criterion: str) -> int:
-        """Index of the winner: least error with ties broken by log loss, or least log loss."""
-        if criterion == "loo_error":
-            # Sums of weights differ by rounding where the errors are the same.
-            return int(np.lexsort((self.loo_log_loss, np.round(self.loo_error, 12)))[0])
-        return int(np.argmin(self.loo_log_loss))
+    def path(self, labelled: Labelled, kernels: PerClass, factors: NDArray) -> SelectionPath:
+        """Leave-one-out losses for some factors of the length scales and, if wanted, finer ones around the best."""
+        path = self._tried(labelled, kernels, factors)
+        if not self.refine or len(factors) < 2:
+            return path
+        finer = finer_factors(path.chosen("factor"), kernels.distinct, bounded=self.bounded)
+        return path.joined(self._tried(labelled, kernels, finer)) if finer.size else path
 
-    def joined(self, other: LooPath) -> LooPath:
-        """Both paths as one, longest length scale first."""
-        order = np.argsort(-np.concatenate([self.factor, other.factor]), kind="stable")
-        return LooPath(
-            *(
-                np.concatenate([getattr(self, field.name), getattr(other, field.name)])[order]
-                for field in dataclasses.fields(self)
-            )
-        )
-
-    def columns(self, training: TrainingPoints, chosen: int) -> dict[str, NDArray]:
-        """The path as named columns, with length scales in place of factors when the kernel has just one."""
-        scale = training.groups[0].covariance.length_scale
-        single = len(training.groups) == 1 and isinstance(scale, float)
-        return {
-            "length_scale": self.factor * scale if single else self.factor,
-            "variance": self.variance,
-            "loo_error": self.loo_error,
-            "loo_log_loss": self.loo_log_loss,
-            "chosen": np.arange(len(self.factor)) == chosen,
-        }
+    def _tried(self, labelled: Labelled, kernels: PerClass, factors: NDArray) -> SelectionPath:
+        free = self.set_variance and all(map(variance_is_free, kernels.distinct))
+        covariances = kernels.map(lambda kernel: recognise(kernel, labelled.X.shape[1]))
+        total = work_units(labelled, covariances, len(factors))
+        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
+            rows = _losses(labelled, covariances, self.mean, factors, free_variance=free, done=done)
+        return SelectionPath.of(rows, CRITERIA[self.criterion])
 
 
-def loo_path(
-    training: TrainingPoints, mean: NDArray, factors: NDArray, *, free_variance: bool, n_jobs=None, done=None
-) -> LooPath:
-    """Leave-one-out error and log loss along a path of length scales."""
-    weights = np.ones(len(training.y)) if training.weights is None else training.weights.astype(float)
-    half = training.prior(training.X, np.zeros(training.n_classes))
+def _losses(labelled: Labelled, covariances: PerClass, mean: NDArray, factors, *, free_variance: bool, done) -> list:
+    """Leave-one-out error and log loss for each factor, with the best variance for that factor where it is free."""
+    weights = labelled.counts
+    half = prior_terms(covariances, labelled.X, np.zeros(labelled.n_classes))
     with np.errstate(divide="ignore"):
         # What classes share of C(0)/2 cancels; dropping it keeps the digits of small sums.
         log_half = np.log(half - half.min(axis=1, keepdims=True))
     rows = []
     guess = 0.0  # the temperature moves little from one length scale to the next
-    for logs in loo_log_sums(training, factors, n_jobs, done):
+    for factor, logs in zip(factors, loo_log_sums(labelled, covariances, factors, done), strict=True):
         log_scores = np.logaddexp(logs, log_half)
         log_v = 0.0
         if free_variance:
-            log_v = best_log_variance(log_scores, mean, training.y, weights, guess)
+            log_v = best_log_variance(log_scores, mean, labelled.y, weights, guess)
             guess = log_v + log_scores.max()
-        v = np.exp(log_v)
-        sums = ClassSums(np.exp(np.minimum(logs + log_v, 700)), logs + log_v)
-        wrong = decide(mean + v * half, sums) != training.y
-        loss = log_loss(log_scores, mean, training.y, weights, log_v)
-        rows.append((v, np.average(wrong, weights=weights), loss))
-    variance, error, losses = np.array(rows).T
-    return LooPath(np.asarray(factors, dtype=float), variance, error, losses)
+        v = float(np.exp(log_v))
+        wrong = Scores(mean + v * half, ClassSums.of_logs(logs + log_v)).decisions != labelled.y
+        loss = log_loss(log_scores, mean, labelled.y, weights, log_v)
+        error = float(np.average(wrong, weights=weights))
+        rows.append({"factor": float(factor), "variance": v, "loo_error": error, "loo_log_loss": loss})
+    return rows

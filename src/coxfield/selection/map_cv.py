@@ -1,123 +1,140 @@
 """Length scale by cross validation of the labelled points, transductively: the paper's training of the label field.
 
 For each fold the labels of some labelled points are hidden, the most probable labels of those and of all unlabelled
-points are found, and the hidden ones compared.
+points are found, and the hidden ones compared. Nothing is proven here: only the labelling that is returned to users
+gets a certificate. The sparse graph that a fold starts from is the same for all length scales, and the couplings of a
+length scale are the same for all folds, so both are computed once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.field import LabelField, map_labels
-from coxfield.kernels.covariance import rescale_length
+from coxfield.field.cuts.solve import find
+from coxfield.field.graph import nearest_pairs
+from coxfield.field.potts import LabelField
+from coxfield.kernels.held import hold
+from coxfield.kernels.values import bind_precisely
+from coxfield.selection.folds import folds, hide
+from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+    from coxfield.field.graph import Pairs
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import Bound, Covariance
 
 
 @dataclass(frozen=True)
-class CvPath:
-    """What cross validation said of each length scale tried; every array is over the path, longest first."""
+class Relabelling:
+    """All points under given covariances, ready to be labelled from any of the known labels."""
 
-    factor: NDArray
-    """What the kernels' length scales were multiplied by."""
-    cv_error: NDArray
-    """Share of the hidden labels that were not recovered; NaN where it was not worth asking."""
-    trivial: NDArray
-    """Whether, with all labels known, every unlabelled point goes to one class. Such a length scale is no candidate,
-    and its folds are not solved, unless all are such."""
+    X: Any
+    covariances: PerClass[Covariance]
+    points: tuple[Bound, ...]
+    mean: NDArray
+    solver: dict[str, Any]
 
-    def best(self) -> int:
-        """Index of the winner: least error, and the longest length scale among equals.
+    def labels(self, task: Task) -> NDArray:
+        """Labels of all rows: the known ones, and the most probable ones of the others.
 
-        With few labels the errors are coarse, and ties the rule. From long to short the field goes from one class
-        taking all, through labellings that follow the gaps in the data, to every point on its own; the longest of the
-        good ones that are not trivial is the smoothest.
+        No search starts from a labelling found before. That labelling would know hidden labels, and where several
+        labellings are as good, as at short length scales, the solver keeps what it starts from.
         """
-        return int(np.nanargmin(self.cv_error))  # the first of equals
-
-    def columns(self, length_scale: float) -> dict[str, NDArray]:
-        """The path as named columns."""
-        return {
-            "length_scale": self.factor * length_scale,
-            "cv_error": self.cv_error,
-            "trivial": self.trivial,
-            "chosen": np.arange(len(self.factor)) == self.best(),
-        }
+        field = LabelField.of_bound(self.X, self.covariances, self.points, task.visible, self.mean)
+        labels = task.visible.copy()
+        labels[field.nodes] = find(field, task.pairs, **self.solver).labels
+        return labels
 
 
-def folds(codes: NDArray, n_folds: int) -> list[NDArray]:
-    """Rows to hide together: labelled rows dealt out class by class, so that every fold has its share of each.
+@dataclass(frozen=True)
+class Task:
+    """Labels to start from, with some of the known ones hidden."""
 
-    No randomness: the same data give the same folds.
-    """
-    labelled = np.flatnonzero(codes >= 0)
-    by_class = labelled[np.argsort(codes[labelled], kind="stable")]
-    count = min(n_folds, len(labelled))
-    return [by_class[fold::count] for fold in range(count)]
+    visible: NDArray
+    """Class numbers, -1 for rows to label."""
+    hidden: NDArray
+    """Rows whose labels are known and hidden."""
+    pairs: Pairs
+    """The sparse graph on the rows to label."""
+
+    @classmethod
+    def of(cls, points: Bound, codes: NDArray, hidden: NDArray) -> Task:
+        """Hide some rows; neighbours are those at any length scale."""
+        visible = hide(codes, hidden)
+        return cls(visible, hidden, nearest_pairs(points[np.flatnonzero(visible < 0)]))
 
 
 def cv_path(
-    X, codes: NDArray, kernels: list, mean: NDArray, factors: NDArray, *, n_folds: int = 10, done=None, **solver
-) -> CvPath:
+    X,
+    codes: NDArray,
+    covariances: PerClass[Covariance],
+    mean: NDArray,
+    factors: NDArray,
+    *,
+    n_folds: int = 10,
+    tolerance: float = 1e-9,
+    max_rounds: int = 100,
+    done: Callable[[int], None] | None = None,
+) -> SelectionPath:
     """Cross-validated error for each factor of the length scales.
+
+    A length scale is trivial when, with all labels known, every unlabelled point goes to one class. Such a length scale
+    is no candidate, and its folds are not solved, unless all are such.
 
     Parameters
     ----------
     X : array or CSR array of shape (n, d)
     codes : array of shape (n,)
         Class numbers, -1 for unlabelled rows.
-    kernels : list of kernels, one a class
+    covariances : PerClass of Covariance
     mean : array of shape (n_classes,)
     factors : array
-        Longest first.
     n_folds : int
         At most; never more than there are labelled rows.
+    tolerance, max_rounds
+        As for `map_labels`.
     done : callable, optional
         Told of each labelling found; over the path, `1 + number of folds` times the number of factors.
-    **solver
-        Passed on to `map_labels`.
+
+    Returns
+    -------
+    SelectionPath
+        With columns "factor", "cv_error" and "trivial".
     """
-    hidden = folds(codes, n_folds)
-    scaled = [[rescale_length(kernel, factor) for kernel in kernels] for factor in factors]
-    labels = []
-    for one in scaled:
-        labels.append(relabel(X, codes, one, mean, **solver))
-        if done is not None:
-            done(1)
-    trivial = np.array([len(np.unique(found[codes < 0])) < 2 for found in labels])
-    errors = np.full(len(factors), np.nan)
-    for k in range(len(factors)):
-        if not trivial[k] or trivial.all():
-            errors[k] = cv_error(X, codes, scaled[k], mean, hidden, done, **solver)
-        elif done is not None:
-            done(len(hidden))
-    return CvPath(np.asarray(factors, dtype=float), errors, trivial)
+    tell = done or (lambda count: None)
+    solver = {"tolerance": tolerance, "max_rounds": max_rounds}
+    start = bind_precisely(covariances.distinct[0], X)
+    everything = Task.of(start, codes, np.zeros(0, int))
+    tasks = [Task.of(start, codes, rows) for rows in folds(codes, n_folds)]
+
+    def judged(factor: float, *, even_trivial: bool) -> dict[str, float]:
+        scaled = covariances.map(lambda covariance: covariance.rescaled(length=factor))
+        points = tuple(hold(bind_precisely(covariance, X)) for covariance in scaled.distinct)
+        here = Relabelling(X, scaled, points, mean, solver)
+        trivial = len(np.unique(here.labels(everything)[codes < 0])) < 2
+        tell(1)
+        if trivial and not even_trivial:
+            tell(len(tasks))
+            return {"factor": factor, "cv_error": np.nan, "trivial": trivial}
+        return {"factor": factor, "cv_error": cv_error(here, codes, tasks, tell), "trivial": trivial}
+
+    rows = [judged(factor, even_trivial=False) for factor in factors.tolist()]
+    if all(row["trivial"] for row in rows):
+        rows = [judged(factor, even_trivial=True) for factor in factors.tolist()]
+    return SelectionPath.of(rows, ("cv_error",))
 
 
-def cv_error(X, codes: NDArray, kernels, mean, hidden: list[NDArray], done=None, **solver) -> float:
-    """Share of the labels, hidden fold by fold, that the most probable labelling does not recover.
-
-    No fold starts from a labelling found before: it would know the hidden labels, and where several labellings are as
-    good, as at short length scales, the solver keeps what it starts from.
-    """
+def cv_error(here: Relabelling, codes: NDArray, tasks: list[Task], done: Callable[[int], None]) -> float:
+    """Share of the labels, hidden fold by fold, that the most probable labelling does not recover."""
     wrong = 0
-    for rows in hidden:
-        visible = codes.copy()
-        visible[rows] = -1
-        labels = relabel(X, visible, kernels, mean, **solver)
-        wrong += int((labels[rows] != codes[rows]).sum())
-        if done is not None:
-            done(1)
-    return wrong / sum(map(len, hidden))
-
-
-def relabel(X, codes: NDArray, kernels, mean: NDArray, **solver) -> NDArray:
-    """Labels of all rows: the known ones, and the most probable ones of the others."""
-    field = LabelField.from_points(X, kernels, codes, mean=mean, n_classes=len(kernels), n_jobs=solver.get("n_jobs"))
-    labels = codes.copy()
-    labels[field.nodes] = map_labels(field, **solver).labels
-    return labels
+    for task in tasks:
+        wrong += int((here.labels(task)[task.hidden] != codes[task.hidden]).sum())
+        done(1)
+    return wrong / sum(len(task.hidden) for task in tasks)

@@ -12,6 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
+from coxfield.selection import uniform_label
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -30,13 +32,12 @@ def log_loss(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, l
 def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, guess: float = 0.0) -> float:
     """Log of the factor v that minimises the log loss of softmax(mean + v exp(log_scores)).
 
-    One point's worth of uniform labels is mixed in: when every leave-one-out decision is right the log loss alone has
-    no minimum, and v would run off to infinity.
+    The uniform label is mixed in, without which v may run off to infinity; see `uniform_label`.
 
     Parameters
     ----------
     log_scores : array of shape (n, n_classes)
-        Log of what the signal variance multiplies: C_i(0)/2 + S_i at unit variance, up to a constant a row.
+        Log of what the signal variance multiplies: C_i(0)/2 + S_i at unit variance, up to a constant per row.
     mean : array of shape (n_classes,)
     y : array of shape (n,), class numbers
     weights : array of shape (n,)
@@ -47,8 +48,7 @@ def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: N
     if np.isneginf(largest):
         return 0.0
     scores = np.exp(log_scores - largest)
-    smoothing = 1 / (1 + weights.sum())
-    wanted = (1 - smoothing) * scores[np.arange(len(y)), y] + smoothing * scores.mean(axis=1)
+    wanted = uniform_label.mixed(scores, y, weights.sum())
 
     def slope(log_v: float) -> float:
         """Derivative of the loss by v, in units of the largest score."""

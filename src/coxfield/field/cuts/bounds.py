@@ -1,6 +1,6 @@
 """A lower bound of the energy for more than two classes, and so the gap of a labelling.
 
-With x_ic = [y_i = c] the energy is a sum of one two-class energy a class,
+With x_ic = [y_i = c] the energy is a sum of one two-class energy per class,
 
     E_c(x_c) = sum_i u_i(c) x_ic - sum_{i<j} C^(c)_ij x_ic x_jc,
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.field.couplings import Coupling
-    from coxfield.field.edges import Edges, Pairs
+    from coxfield.field.graph import Edges, Pairs
     from coxfield.field.potts import LabelField
 
 STEPS = 60  # subgradient steps at most
@@ -66,17 +66,15 @@ class _OneClass:
         x, value = sparse_minimum(problem, self.edges, touching)
         return x, value - float(np.maximum(-unary, 0).sum())
 
-    def enriched(self, x: NDArray, n_jobs) -> _OneClass:
+    def enriched(self, x: NDArray) -> _OneClass:
         """The same energy with more edges: the heaviest pairs that made the bound slack at x."""
         budget = edge_budget(len(x), len(self.edges))
-        new = crossing(self.coupling, x, self.x, self.edges, budget, n_jobs).edges
+        new = crossing(self.coupling, x, self.x, self.edges, budget).edges
         now_held = new.cut_by(self.x).node_sums(len(x))
         return replace(self, edges=self.edges + new, omitted=np.maximum(self.omitted - now_held, 0))
 
 
-def lagrangian_bound(
-    field: LabelField, labels: NDArray, sums: NDArray, pairs: Pairs, close: float, n_jobs: int | None = None
-) -> LagrangianBound:
+def lagrangian_bound(field: LabelField, labels: NDArray, sums: NDArray, pairs: Pairs, close: float) -> LagrangianBound:
     """Bound the energy from below, and so the gap of a labelling.
 
     Parameters
@@ -90,19 +88,17 @@ def lagrangian_bound(
         Edges of the sparse graph.
     close : float
         A gap that is small enough to stop.
-    n_jobs : int, optional
-        Threads.
     """
-    classes = [_one_class(field, c, labels == c, pairs, n_jobs) for c in range(field.n_classes)]
+    classes = [_one_class(field, c, labels == c, pairs) for c in range(field.n_classes)]
     unary = field.balanced_unary
     upper = float(unary[np.arange(len(field)), labels].sum()) + sum(one.separated for one in classes)
-    return _climb(classes, unary, _first_multipliers(field, sums), upper, close, n_jobs)
+    return _climb(classes, unary, _first_multipliers(field, sums), upper, close)
 
 
-def _one_class(field: LabelField, c: int, x: NDArray, pairs: Pairs, n_jobs) -> _OneClass:
-    coupling = couple(field.X, field.covariances[c])
+def _one_class(field: LabelField, c: int, x: NDArray, pairs: Pairs) -> _OneClass:
+    coupling = couple(field, c)
     edges = coupling.edges(pairs)
-    return _OneClass(coupling, edges, x, crossing(coupling, x, x, edges, 0, n_jobs).sums)
+    return _OneClass(coupling, edges, x, crossing(coupling, x, x, edges, 0).sums)
 
 
 def _first_multipliers(field: LabelField, sums: NDArray) -> NDArray:
@@ -115,7 +111,7 @@ def _first_multipliers(field: LabelField, sums: NDArray) -> NDArray:
     return -np.partition(local, 1, axis=1)[:, :2].mean(axis=1)
 
 
-def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: float, n_jobs) -> LagrangianBound:
+def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: float) -> LagrangianBound:
     """Raise the bound by subgradient steps of Polyak's length, on graphs that gain edges between."""
     best, length, stalled, step = -np.inf, 1.0, 0, 0
     while step < STEPS:
@@ -128,7 +124,7 @@ def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: f
         excess = np.sum([x for x, _ in found], axis=0) - 1
         if step % STEPS_A_GRAPH == 0 or not excess.any():
             held = [len(one.edges) for one in classes]
-            classes = [one.enriched(x, n_jobs) for one, (x, _) in zip(classes, found, strict=True)]
+            classes = [one.enriched(x) for one, (x, _) in zip(classes, found, strict=True)]
             if not excess.any() and held == [len(one.edges) for one in classes]:
                 break  # neither the multipliers nor the graphs can do better
         if stalled == PATIENCE:

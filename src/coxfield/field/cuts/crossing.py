@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.engine import tiles as blocks
-from coxfield.engine.class_sums import cross_out
-from coxfield.field.edges import NO_EDGES, Edges
+from coxfield.engine.tiles import over_rows, tile_shape
+from coxfield.field.graph import NO_EDGES, Edges
+from coxfield.kernels.leave_out import cross_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,9 +62,7 @@ class _Heaviest:
         return edges
 
 
-def crossing(
-    coupling: Coupling, labels: NDArray, reference: NDArray, edges: Edges, budget: int, n_jobs: int | None = None
-) -> Crossing:
+def crossing(coupling: Coupling, labels: NDArray, reference: NDArray, edges: Edges, budget: int) -> Crossing:
     """Sum the pairs that `labels` separates and `edges` does not hold, and find heavy ones to add.
 
     Parameters
@@ -75,8 +73,6 @@ def crossing(
         The sparse graph.
     budget : int
         How many heavy pairs to return at most.
-    n_jobs : int, optional
-        Threads.
     """
     # Nodes that the reference labels 1 come first on both sides, so that the pairs it separates alike are one corner.
     rows = np.concatenate([np.flatnonzero(labels & reference), np.flatnonzero(labels & ~reference)])
@@ -85,10 +81,9 @@ def crossing(
     sums, heaviest, lock = np.zeros(len(labels)), _Heaviest(budget), Lock()
     if not len(rows) or not len(columns):
         return Crossing(sums, NO_EDGES)
-    left, right = coupling.nodes[rows], coupling.nodes[columns]
+    left, right = coupling[rows], coupling[columns]
     held = _Held.of(edges.cut_by(labels), rows, columns)
-    threads = blocks.n_threads(n_jobs)
-    step, width = blocks.tile_shape(len(rows), len(columns), coupling.X.dtype.itemsize, threads)
+    step, width = tile_shape(len(rows), len(columns), coupling.dtype.itemsize)
 
     def work(part: slice) -> None:
         block = left[part]
@@ -103,24 +98,24 @@ def crossing(
             heaviest.offer(tile[a:], rows[part][a:], columns[across])
             heaviest.offer(tile[:a, :c], rows[part][:a], columns[across][:c])
 
-    blocks.over_rows(work, len(rows), step, threads)
+    over_rows(work, len(rows), step)
     return Crossing(sums, heaviest.settle())
 
 
-def row_sums(coupling: Coupling, n_jobs: int | None = None) -> NDArray:
+def row_sums(coupling: Coupling) -> NDArray:
     """Sum of w_ij over all other nodes j, for each node."""
-    n, threads = len(coupling), blocks.n_threads(n_jobs)
-    step, width = blocks.tile_shape(n, n, coupling.X.dtype.itemsize, threads)
+    n = len(coupling)
+    step, width = tile_shape(n, n, coupling.dtype.itemsize)
     sums = np.zeros(n)
 
     def work(part: slice) -> None:
-        block, own = coupling.nodes[part], np.arange(part.start, part.stop)
+        block, own = coupling[part], np.arange(part.start, part.stop)
         for start in range(0, n, width):
-            tile = block.tile(coupling.nodes[start : start + width])
-            cross_out(tile, own, start, start + tile.shape[1], 0)
+            tile = block.tile(coupling[start : start + width])
+            cross_out(tile, own, start, 0)
             sums[part] += tile.sum(axis=1, dtype=float)
 
-    blocks.over_rows(work, n, step, threads)
+    over_rows(work, n, step)
     return sums
 
 

@@ -9,7 +9,7 @@ Nodes already labelled alpha are points of class alpha to the others.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from coxfield.field.couplings import couple
 from coxfield.field.cuts.mincut import TwoClasses, minimise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from coxfield.field.edges import Pairs
+    from coxfield.field.graph import Pairs
     from coxfield.field.potts import LabelField
 
+State = TypeVar("State")
 ROUNDING = 1e-12  # a gain of less than this share of the cost may be rounding
 
 
@@ -41,7 +44,7 @@ class Expansion:
     """Moves that lowered the energy."""
 
 
-def expand(field: LabelField, labels: NDArray, pairs: Pairs, *, n_jobs=None, **solver) -> Expansion:
+def expand(field: LabelField, labels: NDArray, pairs: Pairs, **solver) -> Expansion:
     """Move nodes to one class after the other until no class gains.
 
     The result exceeds the minimum by at most the sum of max_c C^(c)_ij over the pairs that an optimal labelling
@@ -54,43 +57,50 @@ def expand(field: LabelField, labels: NDArray, pairs: Pairs, *, n_jobs=None, **s
         Where to start.
     pairs : Pairs
         Edges to start from in each move.
-    n_jobs : int, optional
-        Threads.
     **solver
         `tolerance`, `max_rounds` and `progress` of `minimise`.
     """
-    sums = field.neighbour_sums(labels, n_jobs)
-    state = Expansion(labels.copy(), sums, field.cost_given(labels, sums), 0, 0, 0)
+    sums = field.neighbour_sums(labels)
+    start = Expansion(labels.copy(), sums, field.cost_given(labels, sums), 0, 0, 0)
+    return in_turn(start, field.n_classes, lambda state, alpha: _try_move(field, state, alpha, pairs, solver))
+
+
+def in_turn(state: State, n_classes: int, move: Callable[[State, int], tuple[State, bool]]) -> State:
+    """Expand one class after the other until none gains; `move` gives the new state and whether it is better."""
     alpha, idle = 0, 0
-    while idle < field.n_classes:
-        moves = state.moves
-        state = _try_move(field, state, alpha, pairs, n_jobs, solver)
+    while idle < n_classes:
+        state, gained = move(state, alpha)
         # A class that has just gained everything it could counts as idle.
-        idle = 1 if state.moves > moves else idle + 1
-        alpha = (alpha + 1) % field.n_classes
+        idle = 1 if gained else idle + 1
+        alpha = (alpha + 1) % n_classes
     return state
 
 
-def _try_move(field: LabelField, state: Expansion, alpha: int, pairs: Pairs, n_jobs, solver) -> Expansion:
+def gains(before: float, after: float) -> bool:
+    """Whether a cost has fallen by more than rounding."""
+    return before - after > ROUNDING * before
+
+
+def _try_move(field: LabelField, state: Expansion, alpha: int, pairs: Pairs, solver) -> tuple[Expansion, bool]:
     """The state after expanding one class; the same labels when the energy would not fall by more than rounding."""
     nodes = np.flatnonzero(state.labels != alpha)
     if not len(nodes):
-        return state
+        return state, False
     problem = _problem(field, state, alpha, nodes)
-    found = minimise(problem, problem.coupling.edges(pairs.among(nodes)), n_jobs=n_jobs, **solver)
+    found = minimise(problem, problem.coupling.edges(pairs.among(nodes)), **solver)
     state = replace(state, edges=max(state.edges, len(found.edges)), cuts=state.cuts + found.rounds)
-    return _moved(field, state, nodes[found.x], alpha, n_jobs) if found.x.any() else state
+    return _moved(field, state, nodes[found.x], alpha) if found.x.any() else (state, False)
 
 
-def _moved(field: LabelField, state: Expansion, moving: NDArray, alpha: int, n_jobs) -> Expansion:
+def _moved(field: LabelField, state: Expansion, moving: NDArray, alpha: int) -> tuple[Expansion, bool]:
     """The state after the move, if the energy, computed without the cut's help, confirms that it falls."""
     labels = state.labels.copy()
     labels[moving] = alpha
-    sums = field.neighbour_sums(labels, n_jobs)
+    sums = field.neighbour_sums(labels)
     cost = field.cost_given(labels, sums)
-    if state.cost - cost <= ROUNDING * state.cost:
-        return state
-    return replace(state, labels=labels, sums=sums, cost=cost, moves=state.moves + 1)
+    if not gains(state.cost, cost):
+        return state, False
+    return replace(state, labels=labels, sums=sums, cost=cost, moves=state.moves + 1), True
 
 
 def _problem(field: LabelField, state: Expansion, alpha: int, nodes: NDArray) -> TwoClasses:
@@ -102,5 +112,5 @@ def _problem(field: LabelField, state: Expansion, alpha: int, nodes: NDArray) ->
     else:
         elsewhere = field.totals[nodes, alpha] - sums[row, labels]
     pull = unary[row, labels] - unary[:, alpha] + (sums[:, alpha] + elsewhere) / 2
-    coupling = couple(field.X[nodes], field.covariances[alpha], field.covariances, labels)
+    coupling = couple(field, alpha, range(field.n_classes), state.labels)[nodes]
     return TwoClasses(pull, coupling)

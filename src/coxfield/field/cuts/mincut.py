@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.field.couplings import Coupling
-    from coxfield.field.edges import Edges
+    from coxfield.field.graph import Edges
 
 EDGES_A_NODE = 10  # added in a round, at most; or as many as there are already
 MOST_EDGES_A_ROUND = 2**22  # half a gigabyte in the max-flow engine
@@ -93,7 +93,6 @@ def minimise(
     tolerance: float,
     max_rounds: int,
     init: NDArray | None = None,
-    n_jobs: int | None = None,
     progress: Callable[[Round], None] | None = None,
 ) -> Solution:
     """Minimise D on all pairs, and prove it.
@@ -109,12 +108,10 @@ def minimise(
         Give up after so many cuts.
     init : boolean array of shape (n,), optional
         A labelling to start from; otherwise the better of the two constant ones.
-    n_jobs : int, optional
-        Threads.
     progress : callable, optional
         Told of each `Round`.
     """
-    best = _start(problem, edges, init, n_jobs)
+    best = _start(problem, edges, init)
     bound, rounds = 0.0, 0
     while best.cost - bound > tolerance * best.cost and rounds < max_rounds:
         rounds += 1
@@ -124,18 +121,18 @@ def minimise(
             progress(Round(rounds, len(edges), best.cost, bound))
         if best.cost - bound <= tolerance * best.cost or np.array_equal(x, best.x):
             break  # in the second case only the rounding of capacities is left
-        best, edges = _improve(problem, edges, best, x, n_jobs)
+        best, edges = _improve(problem, edges, best, x)
     return Solution(best.x, best.cost, min(bound, best.cost), edges, rounds)
 
 
-def _start(problem: TwoClasses, edges: Edges, init: NDArray | None, n_jobs) -> Incumbent:
+def _start(problem: TwoClasses, edges: Edges, init: NDArray | None) -> Incumbent:
     """The better constant labelling, which separates nothing, or the given one."""
     n = len(problem.pull)
     constants = [np.zeros(n, bool), np.ones(n, bool)]
     best = min((Incumbent(x, np.zeros(n), problem.terminal_cost(x)) for x in constants), key=lambda one: one.cost)
     if init is None or init.all() or not init.any():
         return best
-    sums = crossing(problem.coupling, init, init, edges, 0, n_jobs).sums
+    sums = crossing(problem.coupling, init, init, edges, 0).sums
     given = Incumbent(init, sums, _cost(problem, edges, init, sums))
     return min(best, given, key=lambda one: one.cost)
 
@@ -161,10 +158,10 @@ def edge_budget(n: int, held: int) -> int:
     return min(max(EDGES_A_NODE * n, held), MOST_EDGES_A_ROUND)
 
 
-def _improve(problem: TwoClasses, edges: Edges, best: Incumbent, x: NDArray, n_jobs) -> tuple[Incumbent, Edges]:
+def _improve(problem: TwoClasses, edges: Edges, best: Incumbent, x: NDArray) -> tuple[Incumbent, Edges]:
     """Take x when it is better, and turn into edges the heaviest pairs that made the bound slack at x."""
     n = len(x)
-    seen = crossing(problem.coupling, x, best.x, edges, edge_budget(n, len(edges)), n_jobs)
+    seen = crossing(problem.coupling, x, best.x, edges, edge_budget(n, len(edges)))
     cost = _cost(problem, edges, x, seen.sums)
     if cost < best.cost:
         best = Incumbent(x, seen.sums, cost)

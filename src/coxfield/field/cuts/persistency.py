@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.field.cuts.mincut import Solution
-    from coxfield.field.edges import Pairs
+    from coxfield.field.graph import Pairs
     from coxfield.field.potts import LabelField
 
 
@@ -44,15 +44,15 @@ class Persistency:
     cuts: int
 
 
-def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, n_jobs=None, **solver) -> Persistency:
+def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, **solver) -> Persistency:
     """Prove labels, class by class; what is proven for one class is data to the next."""
     known, slack, edges, cuts = np.full(len(field), -1), 0.0, 0, 0
     for alpha in range(field.n_classes):
         rest = np.flatnonzero(known < 0)
         if not len(rest):
             break
-        left = field.condition(known, n_jobs)
-        found = _alpha_against_others(left, pairs.among(rest), alpha, tolerance=tolerance, n_jobs=n_jobs, **solver)
+        left = field.condition(known)
+        found = _alpha_against_others(left, pairs.among(rest), alpha, tolerance=tolerance, **solver)
         edges, cuts = max(edges, len(found.edges)), cuts + found.rounds
         if found.gap <= tolerance * found.cost:
             known[rest[found.x]] = alpha
@@ -60,11 +60,11 @@ def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, n_jo
     return Persistency(known, slack, edges, cuts)
 
 
-def _alpha_against_others(field: LabelField, pairs: Pairs, alpha: int, *, n_jobs, **solver) -> Solution:
+def _alpha_against_others(field: LabelField, pairs: Pairs, alpha: int, **solver) -> Solution:
     """Minimise the two-class energy of a class against the best of the others."""
     others = [c for c in range(field.n_classes) if c != alpha]
-    coupling = couple(field.X, field.covariances[alpha], [field.covariances[c] for c in others])
+    coupling = couple(field, alpha, others)
     pull = field.relative_unary[:, others].min(axis=1) - field.relative_unary[:, alpha]
     if not field.shared:  # (sum_j C1 - C0) / 2, where w = (C1 + C0) / 2
-        pull = pull + field.totals[:, alpha] - row_sums(coupling, n_jobs)
-    return minimise(TwoClasses(pull, coupling), coupling.edges(pairs), n_jobs=n_jobs, **solver)
+        pull = pull + field.totals[:, alpha] - row_sums(coupling)
+    return minimise(TwoClasses(pull, coupling), coupling.edges(pairs), **solver)

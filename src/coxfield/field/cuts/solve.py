@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield import threads
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.bounds import lagrangian_bound
 from coxfield.field.cuts.expansion import expand
 from coxfield.field.cuts.mincut import TwoClasses, minimise
 from coxfield.field.cuts.persistency import persistent_labels
-from coxfield.field.neighbours import nearest_pairs
+from coxfield.field.graph import nearest_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from coxfield.field.cuts.mincut import Round
+    from coxfield.field.cuts.expansion import Expansion
+    from coxfield.field.cuts.mincut import Round, Solution
+    from coxfield.field.cuts.persistency import Persistency
+    from coxfield.field.graph import Pairs
     from coxfield.field.potts import LabelField
 
 
@@ -82,7 +86,7 @@ def map_labels(
     max_rounds : int, default=100
         Give up on a two-class problem after so many cuts.
     n_jobs : int, optional
-        Threads; None for as many as a matrix product would take.
+        Threads; see `coxfield.threads.use`.
     progress : callable, optional
         Told of each `Round`.
     init : integer array of shape (n,), optional
@@ -104,10 +108,12 @@ def map_labels(
     init = None if init is None else _check_init(init, field)
     if len(field) == 0 or field.n_classes == 1:
         labels = np.zeros(len(field), int)
-        energy = field.energy(labels, n_jobs)
+        energy = field.energy(labels)
         return MapResult(labels, energy, energy, 0.0, 0.0, np.ones(len(field), bool), 0, 0, 0)
-    solver = {"tolerance": tolerance, "max_rounds": max_rounds, "n_jobs": n_jobs, "progress": progress}
-    return _two_classes(field, init, solver) if field.n_classes == 2 else _more_classes(field, init, solver)
+    solver = {"tolerance": tolerance, "max_rounds": max_rounds, "progress": progress}
+    with threads.use(n_jobs):
+        field = field.held()
+        return prove(field, find(field, nearest_pairs(field.points[0]), init, **solver), tolerance)
 
 
 def _check_init(init, field: LabelField) -> NDArray:
@@ -117,43 +123,75 @@ def _check_init(init, field: LabelField) -> NDArray:
     return init
 
 
-def _two_classes(field: LabelField, init, solver) -> MapResult:
-    coupling = couple(field.X, field.covariances[1], field.covariances[:1])
-    unary = field.balanced_unary
-    pull = unary[:, 0] - unary[:, 1]
-    edges = coupling.edges(nearest_pairs(field.X, field.covariances[0], n_jobs=solver["n_jobs"]))
-    found = minimise(TwoClasses(pull, coupling), edges, init=None if init is None else init == 1, **solver)
-    labels = found.x.astype(int)
-    energy = field.energy(labels, solver["n_jobs"])
-    certified = np.full(len(field), found.gap <= solver["tolerance"] * found.cost)
-    return MapResult(
-        labels,
-        energy,
-        energy - found.gap,
-        found.gap,
-        found.cost,
-        certified,
-        len(found.edges),
-        found.rounds,
-        found.rounds,
-    )
+@dataclass(frozen=True)
+class Found:
+    """A labelling, and what its proof can build on."""
+
+    labels: NDArray
+    pairs: Pairs
+    cut: Solution | None = None
+    """Of two classes: the cut, which is its own proof."""
+    proven: Persistency | None = None
+    """Of more classes: the labels that are proven one by one."""
+    rest: LabelField | None = None
+    """The field of the nodes whose labels are not."""
+    expansion: Expansion | None = None
+    """What expansion made of them."""
 
 
-def _more_classes(field: LabelField, init, solver) -> MapResult:
-    n_jobs, tolerance = solver["n_jobs"], solver["tolerance"]
-    pairs = nearest_pairs(field.X, field.covariances[0], n_jobs=n_jobs)
+def find(field: LabelField, pairs: Pairs, init: NDArray | None = None, **solver) -> Found:
+    """The most probable labelling that is known how to find, without more of a proof than finding it takes.
+
+    Parameters
+    ----------
+    field : LabelField
+        With at least one node and two classes.
+    pairs : Pairs
+        The sparse graph to start from.
+    init : integer array of shape (n,), optional
+    **solver
+        `tolerance`, `max_rounds` and `progress` of `minimise`.
+    """
+    return _find_two(field, pairs, init, solver) if field.n_classes == 2 else _find_more(field, pairs, init, solver)
+
+
+def _find_two(field: LabelField, pairs: Pairs, init, solver) -> Found:
+    coupling, unary = couple(field, 1, [0]), field.balanced_unary
+    problem = TwoClasses(unary[:, 0] - unary[:, 1], coupling)
+    cut = minimise(problem, coupling.edges(pairs), init=None if init is None else init == 1, **solver)
+    return Found(cut.x.astype(int), pairs, cut=cut)
+
+
+def _find_more(field: LabelField, pairs: Pairs, init, solver) -> Found:
     proven = persistent_labels(field, pairs, **solver)
     free = np.flatnonzero(proven.labels < 0)
-    rest = field.condition(proven.labels, n_jobs)
+    rest = field.condition(proven.labels)
     start = rest.relative_unary.argmin(axis=1) if init is None else init[free]
-    found = expand(rest, start, pairs.among(free), **solver)
+    expansion = expand(rest, start, pairs.among(free), **solver)
     labels = proven.labels.copy()
-    labels[free] = found.labels
-    sums = field.neighbour_sums(labels, n_jobs)
-    cost = field.cost_given(labels, sums)
-    bound = lagrangian_bound(rest, found.labels, found.sums, pairs.among(free), tolerance * cost, n_jobs)
+    labels[free] = expansion.labels
+    return Found(labels, pairs, None, proven, rest, expansion)
+
+
+def prove(field: LabelField, found: Found, tolerance: float) -> MapResult:
+    """The labelling with its energy, and a bound on how far it is from the minimum."""
+    sums = field.neighbour_sums(found.labels)
+    energy = field.energy_given(found.labels, sums)
+    if found.cut is not None:
+        cut = found.cut
+        certified = np.full(len(field), cut.gap <= tolerance * cut.cost)
+        least = energy - cut.gap
+        return MapResult(
+            found.labels, energy, least, cut.gap, cut.cost, certified, len(cut.edges), cut.rounds, cut.rounds
+        )
+    proven, rest, expansion = found.proven, found.rest, found.expansion
+    assert proven is not None
+    assert rest is not None
+    assert expansion is not None
+    cost = field.cost_given(found.labels, sums)
+    among = found.pairs.among(np.flatnonzero(proven.labels < 0))
+    bound = lagrangian_bound(rest, expansion.labels, expansion.sums, among, tolerance * cost)
     gap = bound.gap + proven.slack
-    energy = field.energy_given(labels, sums)
     certified = (proven.labels >= 0) | (gap <= tolerance * cost)
-    edges, cuts = max(proven.edges, found.edges, bound.edges), proven.cuts + found.cuts + bound.cuts
-    return MapResult(labels, energy, energy - gap, gap, cost, certified, edges, cuts, found.moves)
+    edges, cuts = max(proven.edges, expansion.edges, bound.edges), proven.cuts + expansion.cuts + bound.cuts
+    return MapResult(found.labels, energy, energy - gap, gap, cost, certified, edges, cuts, expansion.moves)

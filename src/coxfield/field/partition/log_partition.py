@@ -12,7 +12,7 @@ the product density of new points of unknown class beside the labelled ones. Wit
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,10 +23,9 @@ from coxfield.field.partition.annealing import Alternation, anneal
 from coxfield.field.partition.subgraphs import weigh_subgraphs
 from coxfield.field.sampling.gibbs import Gibbs
 from coxfield.field.sampling.swendsen_wang import SwendsenWang
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from coxfield.field.partition.annealing import AnnealedWeights
     from coxfield.field.potts import LabelField
 
@@ -106,7 +105,7 @@ def log_partition(
     True True
     """
     _check(method, sampler, n_particles, n_temperatures)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if method == "auto":
         method = "enumerate" if field.n_classes ** len(field) <= QUICKLY_LISTED else "annealing"
     if method == "enumerate":
@@ -152,9 +151,9 @@ def log_joint_predictive(field: LabelField, labels, *, random_state=None, **opti
     [0, -1] 0.517
     """
     labels = check_labels(labels, field.X, field.n_classes)
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     tested = np.flatnonzero(labels >= 0)
-    energy = _among(field, tested).energy(labels[tested])
+    energy = field.among(tested).energy(labels[tested])
     others = log_partition(field.condition(labels), random_state=rng, **options)
     everything = log_partition(field, random_state=rng, **options)
     return _difference(others, everything, -energy)
@@ -186,16 +185,10 @@ def log_predictive_density(field: LabelField, new, *, random_state=None, **optio
     new = np.asarray(new, dtype=int)
     if len(np.unique(new)) < new.size or new.min(initial=0) < 0 or new.max(initial=-1) >= len(field):
         raise ValueError(f"new must hold different numbers of nodes below {len(field)}, got {new.tolist()}")
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     everything = log_partition(field, random_state=rng, **options)
-    given = log_partition(_among(field, np.setdiff1d(np.arange(len(field)), new)), random_state=rng, **options)
+    given = log_partition(field.among(np.setdiff1d(np.arange(len(field)), new)), random_state=rng, **options)
     return _difference(everything, given)
-
-
-def _among(field: LabelField, nodes: NDArray) -> LabelField:
-    """The field of some nodes, the others being not there."""
-    unary, common = field.relative_unary[nodes], field.common_unary[nodes]
-    return replace(field, X=field.X[nodes], relative_unary=unary, common_unary=common, nodes=field.nodes[nodes])
 
 
 def _difference(one: LogPartition, other: LogPartition, constant: float = 0.0) -> LogPredictive:

@@ -14,9 +14,10 @@ import numpy as np
 from scipy.special import softmax
 
 from coxfield.field.sampling.diagnostics import never_seen_error, r_hat, standard_error
+from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -158,7 +159,7 @@ def sample(
     burn_in : int, optional
         Steps before the first draw that is kept; by default a tenth of the steps that follow, at least 10.
     thin : int, default=1
-        Steps a draw.
+        Steps per draw.
     labels : integer array of shape (n,) or (n_chains, n), optional
         Where to start; by default independent draws by the unary terms.
     keep_labels : bool, default=True
@@ -181,17 +182,23 @@ def sample(
     """
     burn_in = max(10, n_samples * thin // 10) if burn_in is None else burn_in
     _check_numbers(n_samples, burn_in, thin)
-    rng = np.random.default_rng(random_state)
-    state = sampler.init(rng, n_chains, labels)
+    rng = generator(random_state)
+    start = sampler.init(rng, n_chains, labels)
     kept = _Kept(sampler.field, n_chains, n_samples, keep_labels)
-    for step in range(1, burn_in + n_samples * thin + 1):
-        state = sampler.step(rng, state)
+    for step, state in enumerate(states(sampler, rng, start, burn_in + n_samples * thin), start=1):
         late = step - burn_in
         if late > 0 and late % thin == 0:
             kept.add(late // thin - 1, state)
         if done is not None:
             done(1)
     return Samples(kept.labels, kept.series, kept.variances, n_chains * n_samples)
+
+
+def states(sampler: Sampler, rng: np.random.Generator, state: State, n_steps: int) -> Iterator[State]:
+    """The states after each of some steps."""
+    for _ in range(n_steps):
+        state = sampler.step(rng, state)
+        yield state
 
 
 def _check_numbers(n_samples: int, burn_in: int, thin: int) -> None:

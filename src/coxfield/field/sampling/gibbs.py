@@ -73,7 +73,7 @@ class Gibbs:
 
     def _draw_block(self, rng, indicators: NDArray, rows: slice, coupling: float) -> NDArray:
         """Replace the indicators of a block, and return the logits that its nodes were drawn by."""
-        tiles = [self._rows.values(k, rows) for k in range(len(self._rows.placed))]
+        tiles = [self._rows.values(k, rows) for k in range(len(self._rows.points))]
         before = [np.tril(tile[:, rows], -1) for tile in tiles]
         old = indicators[rows].copy()
         noise = rng.gumbel(size=old.shape)

@@ -16,14 +16,14 @@ import numpy as np
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.expansion import expand
 from coxfield.field.cuts.mincut import TwoClasses, minimise
-from coxfield.field.neighbours import nearest_pairs
+from coxfield.field.graph import nearest_pairs
 from coxfield.field.sampling.chains import State, initial_state
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.field.couplings import Coupling
-    from coxfield.field.edges import Edges, Pairs
+    from coxfield.field.graph import Edges, Pairs
     from coxfield.field.potts import LabelField
 
 TOLERANCE, ROUNDS = 1e-9, 100  # the gap of each minimum, and the cuts it may take: what `map_labels` has by default
@@ -52,13 +52,18 @@ class PerturbAndMap:
     field: LabelField
 
     @cached_property
+    def _field(self) -> LabelField:
+        """The field with its couplings held, where that is possible: every draw asks for them again."""
+        return self.field.held()
+
+    @cached_property
     def _pairs(self) -> Pairs:
-        return nearest_pairs(self.field.X, self.field.covariances[0])
+        return nearest_pairs(self.field.points[0])
 
     @cached_property
     def _coupling(self) -> Coupling:
         """Of two classes; perturbations leave it as it is."""
-        return couple(self.field.X, self.field.covariances[1], self.field.covariances[:1])
+        return couple(self._field, 1, [0])
 
     @cached_property
     def _edges(self) -> Edges:
@@ -78,9 +83,9 @@ class PerturbAndMap:
         if len(self.field) == 0 or self.field.n_classes == 1:
             return np.zeros_like(labels)
         if self.field.n_classes == 2:
-            unary = self.field.balanced_unary - noise
+            unary = self._field.balanced_unary - noise
             problem = TwoClasses(unary[:, 0] - unary[:, 1], self._coupling)
             found = minimise(problem, self._edges, tolerance=TOLERANCE, max_rounds=ROUNDS, init=labels == 1)
             return found.x.astype(int)
-        perturbed = replace(self.field, relative_unary=self.field.relative_unary - noise)
+        perturbed = replace(self._field, relative_unary=self.field.relative_unary - noise)
         return expand(perturbed, labels, self._pairs, tolerance=TOLERANCE, max_rounds=ROUNDS).labels

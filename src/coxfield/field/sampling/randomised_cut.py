@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.field.couplings import couple
+from coxfield.field.cuts.expansion import gains, in_turn
 from coxfield.field.cuts.maxflow import min_cut
-from coxfield.field.edges import Edges
-from coxfield.field.neighbours import NEIGHBOURS, nearest_pairs
+from coxfield.field.graph import NEIGHBOURS, Edges, nearest_pairs
 from coxfield.field.sampling.chains import State, initial_state
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class RandomisedCut:
     @cached_property
     def _graph(self) -> tuple[NDArray, Edges]:
         """Balanced unary terms less each node's cheapest, and the edges."""
-        pairs = nearest_pairs(self.field.X, self.field.covariances[0], self.neighbours)
-        edges = [couple(self.field.X, each, [each]).edges(pairs) for each in self.field.covariances]
+        pairs = nearest_pairs(self.field.points[0], self.neighbours)
+        edges = [couple(self.field, c, [c]).edges(pairs) for c in range(self.field.n_classes)]
         sums = np.stack([one.node_sums(len(self.field)) for one in edges], axis=1)
         unary = self.field.relative_unary - sums / 2  # the identity of `LabelField.balanced_unary`, on the edges
         mean = np.mean([one.weight for one in edges], axis=0)
@@ -118,16 +118,13 @@ def _cost(unary: NDArray, edges: Edges, labels: NDArray) -> float:
 
 def _expand(unary: NDArray, edges: Edges, labels: NDArray) -> NDArray:
     """Move nodes to one class after the other until none lowers the cost."""
-    cost, alpha, idle = _cost(unary, edges, labels), 0, 0
-    while idle < unary.shape[1]:
+
+    def move(labels: NDArray, alpha: int) -> tuple[NDArray, bool]:
         moved = _move(unary, edges, labels, alpha)
-        lower = _cost(unary, edges, moved)
-        gained = lower < cost * (1 - 1e-12)  # more than rounding
-        if gained:
-            labels, cost = moved, lower
-        idle = 1 if gained else idle + 1
-        alpha = (alpha + 1) % unary.shape[1]
-    return labels
+        better = gains(_cost(unary, edges, labels), _cost(unary, edges, moved))
+        return (moved if better else labels), better
+
+    return in_turn(labels, unary.shape[1], move)
 
 
 def _move(unary: NDArray, edges: Edges, labels: NDArray, alpha: int) -> NDArray:

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
-from coxfield.engine import tiles as blocks
+from coxfield.engine.tiles import whole_rows
 from coxfield.field.rows import CouplingRows, coupling_rows
 from coxfield.field.sampling.chains import State, draw, initial_state
 
@@ -62,7 +62,7 @@ class SwendsenWang:
 
     @cached_property
     def _rows(self) -> CouplingRows:
-        return coupling_rows(self.field, blocks.whole_rows(len(self.field), len(self.field), 8, 1))
+        return coupling_rows(self.field, whole_rows(len(self.field), len(self.field), 8))
 
     def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
         """Start from given labels, or from draws by the unary terms alone; see `initial_state`."""

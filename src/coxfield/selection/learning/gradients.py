@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_softmax
+from sklearn.utils import gen_batches
 
-from coxfield.engine import tiles as blocks
-from coxfield.selection.learning.called_gradient import CalledGroup
-from coxfield.selection.learning.profile_gradient import ProfileGroup
+from coxfield.engine.decision import prior_terms
+from coxfield.engine.tiles import COLUMNS, over_rows, whole_rows
+from coxfield.kernels.values import bind_precisely
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from coxfield.engine.class_sums import TrainingPoints
+    from coxfield.engine.store import Labelled
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import Bound, Covariance, Differentiated
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class PseudoLikelihood:
     by_mean: NDArray
     """Derivatives by the class means; they sum to 0, as a common shift changes nothing."""
     by_theta: tuple[NDArray, ...]
-    """Derivatives by `kernel.theta`, the logarithms of what is free, for each group of the training points."""
+    """Derivatives by `kernel.theta`, the logarithms of what is free, for each different covariance."""
 
     def __add__(self, other: PseudoLikelihood) -> PseudoLikelihood:
         return PseudoLikelihood(
@@ -47,26 +52,25 @@ class PseudoLikelihood:
 
 
 def pseudo_likelihood(
-    training: TrainingPoints,
+    labelled: Labelled,
+    covariances: PerClass[Covariance],
     mean: NDArray,
     *,
     rows: NDArray | None = None,
     smoothing: float = 0.0,
-    n_jobs: int | None = None,
     done=None,
 ) -> PseudoLikelihood:
     """Log pseudo-likelihood of labelled points and its derivatives by means and kernel parameters.
 
     Parameters
     ----------
-    training : TrainingPoints
+    labelled : Labelled
+    covariances : PerClass of Covariance
     mean : array of shape (n_classes,)
     rows : array of int, optional
         The training rows whose probabilities count, each leaving out itself; None for all.
     smoothing : float
         To each point's log probability, add this times the mean of the log probabilities of all classes.
-    n_jobs : int, optional
-        Threads; None for as many as a matrix product would take.
     done : function, optional
         Told how many rows were done.
 
@@ -74,54 +78,91 @@ def pseudo_likelihood(
     --------
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from coxfield.engine.class_sums import arrange
-    >>> from coxfield.kernels.covariance import recognise
-    >>> X, y = np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1])
-    >>> training = arrange(X, y, [recognise(RBF(0.01), 1)] * 2)
-    >>> at = pseudo_likelihood(training, np.zeros(2))  # each sum is 1 for the own class, 0 for the other
+    >>> from coxfield.engine.store import Labelled
+    >>> from coxfield.kernels.per_class import PerClass
+    >>> from coxfield.kernels.recognise import recognise
+    >>> labelled = Labelled(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1]), 2)
+    >>> covariances = PerClass.shared_by(recognise(RBF(0.01), 1), 2)
+    >>> at = pseudo_likelihood(labelled, covariances, np.zeros(2))  # each sum is 1 for the own class, 0 for the other
     >>> print(f"{at.value:.4f}, 4 log sigmoid(1) = {-4 * np.log1p(np.exp(-1)):.4f}")
     -1.2530, 4 log sigmoid(1) = -1.2530
     """
-    rows = np.arange(len(training.y)) if rows is None else rows
-    shared = len(training.groups) == 1
-    groups = [
-        (ProfileGroup if group.covariance.recognised else CalledGroup).of(training, group, rows, shared=shared)
-        for group in training.groups
-    ]
+    rows = np.arange(len(labelled)) if rows is None else rows
+    views = [_View.of(labelled, covariances, k) for k in range(len(covariances.distinct))]
     found: dict[int, PseudoLikelihood] = {}
 
     def work(block: slice) -> None:
-        found[block.start] = _block(training, mean, groups, rows, block, smoothing)
+        found[block.start] = _block(labelled, covariances, mean, views, rows[block], smoothing)
 
-    threads = blocks.n_threads(n_jobs)
-    step = blocks.whole_rows(len(rows), len(training.y), training.X.dtype.itemsize, threads, copies=4)
-    blocks.over_rows(work, len(rows), step, threads, done)
+    step = whole_rows(len(rows), len(labelled), labelled.X.dtype.itemsize, copies=4)
+    over_rows(work, len(rows), step, done)
     first, *others = (found[start] for start in sorted(found))  # in order, so that rounding is always the same
     return sum(others, start=first)
 
 
-def _block(training: TrainingPoints, mean, groups, rows: NDArray, block: slice, smoothing: float) -> PseudoLikelihood:
+@dataclass(frozen=True)
+class _View:
+    """All labelled points under one covariance, and the columns of each class that uses it."""
+
+    points: Bound
+    columns: dict[int, NDArray]
+    """Rows of each class."""
+    weights: NDArray
+    shared: bool
+    """Whether all classes use this covariance, so that C(x, x) / 2 cancels."""
+
+    @classmethod
+    def of(cls, labelled: Labelled, covariances: PerClass[Covariance], k: int) -> _View:
+        # Rounded distances spoil derivatives: where single precision is too coarse, double is taken throughout.
+        points = bind_precisely(covariances.distinct[k], labelled.X)
+        columns = {int(c): np.flatnonzero(labelled.y == c) for c in covariances.classes(k)}
+        return cls(points, columns, labelled.counts, covariances.shared)
+
+    def panels(self) -> Iterator[tuple[int, NDArray]]:
+        """Columns of one class after the other, as many at a time as a tile takes."""
+        for c, columns in self.columns.items():
+            for part in gen_batches(len(columns), COLUMNS):
+                yield c, columns[part]
+
+    def differentiate(self, rows: NDArray) -> list[tuple[int, Differentiated]]:
+        """Sums of some rows over each panel, each row leaving out itself, with their derivatives."""
+        mine, found = self.points[rows], []
+        for c, columns in self.panels():
+            place = np.minimum(np.searchsorted(columns, rows), len(columns) - 1)
+            own = np.where(columns[place] == rows, place, -1)
+            found.append((c, mine.differentiate(self.points[columns], self.weights[columns], own)))
+        return found
+
+    def gradient(self, rows: NDArray, found: list[tuple[int, Differentiated]], residual: NDArray) -> NDArray:
+        """Derivatives of the pseudo-likelihood of some rows by `kernel.theta`."""
+        halves = np.zeros(len(rows)) if self.shared else residual[:, list(self.columns)].sum(axis=1) / 2
+        total = self.points[rows].diagonal_gradient(halves)
+        for c, part in found:
+            total = total + part.gradient(residual[:, c])
+        return total
+
+
+def _block(labelled: Labelled, covariances, mean, views: list[_View], rows: NDArray, smoothing: float):
     """Value and derivatives for a block of rows."""
-    X = training.X[rows[block]]
-    parts = [group.part(X, block) for group in groups]
-    sums = np.zeros((X.shape[0], training.n_classes))
-    for group, part in zip(training.groups, parts, strict=True):
-        sums[:, group.classes] = part.sums
-    value, smoothed, residual = _residuals(training, training.prior(X, mean), sums, rows[block], smoothing)
-    by_theta = tuple(
-        part.by_theta(residual[:, group.classes]) for group, part in zip(training.groups, parts, strict=True)
-    )
+    sums = np.zeros((len(rows), labelled.n_classes))
+    parts = [view.differentiate(rows) for view in views]
+    for found in parts:
+        for c, part in found:
+            sums[:, c] += part.sums
+    prior = prior_terms(covariances, labelled.X[rows], mean)
+    value, smoothed, residual = _residuals(labelled, prior, sums, rows, smoothing)
+    by_theta = tuple(view.gradient(rows, found, residual) for view, found in zip(views, parts, strict=True))
     return PseudoLikelihood(value, smoothed, residual.sum(axis=0), by_theta)
 
 
-def _residuals(training: TrainingPoints, prior, sums, rows, smoothing: float) -> tuple[float, float, NDArray]:
+def _residuals(labelled: Labelled, prior, sums, rows, smoothing: float) -> tuple[float, float, NDArray]:
     """Log probabilities of the labels, summed without and with smoothing, and the derivatives by the scores."""
     # What classes share of the prior cancels, and is dropped before it drowns the sums.
     log_p = log_softmax(prior - prior.max(axis=1, keepdims=True) + sums, axis=1)
-    weights = np.ones(len(rows)) if training.weights is None else training.weights[rows].astype(float)
-    own = np.arange(len(rows)), training.y[rows]
+    weights = labelled.counts[rows]
+    own = np.arange(len(rows)), labelled.y[rows]
     value = float(weights @ log_p[own])
     smoothed = value + smoothing * float(weights @ log_p.mean(axis=1))
-    residual = smoothing / training.n_classes - (1 + smoothing) * np.exp(log_p)
+    residual = smoothing / labelled.n_classes - (1 + smoothing) * np.exp(log_p)
     residual[own] += 1
     return value, smoothed, residual * weights[:, None]

@@ -3,7 +3,7 @@
 - The signal variance is the variance of a log intensity, whose natural size is 1. Its logarithm has deviation 3: 0.05
   and 20 cost half a nat, but a variance of 1e20, with which one pair of neighbours decides, has to be earned.
 - The logarithm of a length scale has deviation 2 around where learning starts, which is the best of the path. Length
-  scales a feature share that freedom: each has 2 / sqrt(number of features). Without this, a hundred fit anything.
+  scales per feature share that freedom: each has 2 / sqrt(number of features). Without this, a hundred fit anything.
 - A class mean has deviation 1 around the one given.
 """
 
@@ -49,8 +49,8 @@ class NormalPrior:
 def default_prior(start: NDArray, kinds: list[tuple[str, int]]) -> NormalPrior:
     """The prior of a vector of parameters: centred at `start`, but for the constants of kernels, centred at 1.
 
-    `kinds` say what the entries are, such as ("length_scale", 3). Length scales a feature have together the freedom of
-    one: each deviates by 2 / sqrt(how many).
+    `kinds` say what the entries are, such as ("length_scale", 3). Length scales per feature have together the freedom
+    of one: each deviates by 2 / sqrt(how many).
 
     Examples
     --------

@@ -1,89 +1,26 @@
-"""What we need to know of a covariance function: its profile, its length scale, its value at zero.
-
-Covariance functions are scikit-learn's (`sklearn.gaussian_process.kernels`). Products of constants with one `RBF`,
-`Matern` or `RationalQuadratic` are recognised and take the fast path, as a profile of scaled distances; any other
-kernel is called block by block.
-"""
+"""Kernels of scikit-learn as trees: what they are made of, what in them is free, and the same kernel rescaled."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels
 
-from coxfield.kernels import profiles
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-
-@dataclass(frozen=True)
-class Covariance:
-    """A covariance C(x, x') = variance * profile(|(x - x') / length_scale|^2), or just a kernel to call.
-
-    `profile` is None for a kernel that was not recognised; `variance` is then 1 and stands for nothing.
-    """
-
-    kernel: kernels.Kernel
-    profile: profiles.Profile | None = None
-    variance: float = 1.0
-    length_scale: float | NDArray = 1.0
-
-    @property
-    def recognised(self) -> bool:
-        """Whether the kernel is a profile of scaled distances."""
-        return self.profile is not None
-
-    def log_profile(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances, in units of the length scale, by log C / C(0); recognised kernels only."""
-        assert self.profile is not None
-        return self.profile.log_of(d2)
-
-    def floored_profile(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances by C / C(0), none of them below `profile_floor`; recognised kernels only.
-
-        Arithmetic on subnormal numbers is tens of times slower than on others, and on real data at useful length
-        scales a good part of all kernel values would be such.
-        """
-        logs = self.log_profile(d2)
-        np.maximum(logs, _log_floor(logs.dtype.name), out=logs)
-        return np.exp(logs, out=logs)
-
-    def diagonal(self, X) -> NDArray:
-        """C(x, x) for each row; one entry stands for all rows of a stationary covariance."""
-        if not self.recognised:
-            return np.asarray(self.kernel.diag(X))
-        return np.array([self.variance])
+STATIONARY = (kernels.RBF, kernels.Matern, kernels.RationalQuadratic)
 
 
-def _log_floor(dtype: str) -> float:
-    return float(np.log(8 * np.finfo(dtype).tiny))  # a normal number, also after rounding
-
-
-@cache
-def profile_floor(dtype: str) -> float:
-    """The smallest value of `Covariance.floored_profile`; what is no larger stands for zero."""
-    # As an array, so that it goes the way of the values, to the last bit.
-    return float(np.exp(np.full(64, _log_floor(dtype), dtype))[0])
-
-
-def recognise(kernel: kernels.Kernel, n_features: int) -> Covariance:
-    """Describe a scikit-learn kernel for data with `n_features` columns, or refuse it with a sentence."""
+def check_kernel(kernel) -> None:
+    """Refuse what is no kernel of scikit-learn."""
     if not isinstance(kernel, kernels.Kernel):
         raise TypeError(
             f"a covariance must be a kernel of sklearn.gaussian_process.kernels, such as RBF(1.0); got {kernel!r}"
         )
-    check_hyperparameters(kernel, n_features)
-    found = _factorise(kernel)
-    if found is None or found[1] is None:
-        return Covariance(kernel)
-    variance, base = found
-    return Covariance(kernel, _profile(base), variance, _length_scale(base))
 
 
 def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
@@ -100,37 +37,24 @@ def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
         if name.endswith("length_scale") and numbers.ndim == 1 and numbers.size not in (1, n_features):
             raise ValueError(
                 f"{name} has {numbers.size} entries but the data have {n_features} features: "
-                "give one number, or one for each feature"
+                "give one number, or one per feature"
             )
 
 
-def _factorise(kernel) -> tuple[float, kernels.Kernel | None] | None:
+def factorise(kernel) -> tuple[float, kernels.Kernel | None] | None:
     """Split a product into (constant, one stationary kernel), or None when it is something else.
 
     Exact types only: a subclass may compute anything.
     """
     if type(kernel) is kernels.ConstantKernel:
         return float(kernel.constant_value), None
-    if type(kernel) in (kernels.RBF, kernels.Matern, kernels.RationalQuadratic):
+    if type(kernel) in STATIONARY:
         return 1.0, kernel
     if type(kernel) is kernels.Product:
-        left, right = _factorise(kernel.k1), _factorise(kernel.k2)
+        left, right = factorise(kernel.k1), factorise(kernel.k2)
         if left and right and (left[1] is None or right[1] is None):
             return left[0] * right[0], left[1] or right[1]
     return None
-
-
-def _profile(base) -> profiles.Profile:
-    if type(base) is kernels.RBF or (type(base) is kernels.Matern and math.isinf(base.nu)):
-        return profiles.SquaredExponential()
-    if type(base) is kernels.Matern:
-        return profiles.Matern(float(base.nu))
-    return profiles.RationalQuadratic(float(base.alpha))
-
-
-def _length_scale(base) -> float | NDArray:
-    scale = np.asarray(base.length_scale, dtype=float)
-    return float(scale.item()) if scale.size == 1 else scale
 
 
 def _is_fixed(kernel, name: str) -> bool:
@@ -187,8 +111,8 @@ def rescale(kernel, length_factor: float, variance_factor: float):
 def with_variance(kernel):
     """The kernel with a constant factor for the signal variance to be learned in, unless it has constants of its own.
 
-    The factor has no bounds to speak of: where all sums are small, a useful variance may be 1e14. Kernels that are not
-    recognised stay as they are.
+    The factor has no bounds to speak of: where all sums are small, a useful variance may be 1e14. Kernels that are no
+    product of constants with one stationary kernel stay as they are.
 
     Examples
     --------
@@ -196,7 +120,7 @@ def with_variance(kernel):
     >>> with_variance(RBF(2.0)), with_variance(3.0**2 * RBF(2.0))
     (1**2 * RBF(length_scale=2), 3**2 * RBF(length_scale=2))
     """
-    found = _factorise(kernel)
+    found = factorise(kernel)
     if found is None or found[1] is None or _constants(kernel):
         return kernel
     return kernels.ConstantKernel(1.0, (1e-300, 1e300)) * kernel
@@ -220,44 +144,37 @@ def rescale_within_bounds(kernel, length_factor: float, variance_factor: float):
 
 
 def reshape_length(kernel, shape: NDArray):
-    """The kernel with `shape` for the length scales of the features, where it has one a feature and they are free."""
+    """The kernel with `shape` as its length scales, where it has one per feature and they are free."""
     params = kernel.get_params()
     return clone(kernel).set_params(**{name: shape for name in free_length_scales(kernel) if np.size(params[name]) > 1})
 
 
-NONNEGATIVE = (
-    kernels.RBF,
-    kernels.Matern,
-    kernels.RationalQuadratic,
-    kernels.ExpSineSquared,
-    kernels.ConstantKernel,
-    kernels.WhiteKernel,
-)
-
-
-def check_nonnegative(kernel: kernels.Kernel) -> None:
-    """Refuse a kernel that may take a negative value: Theorem 2 needs covariances that never do.
-
-    Judged by what the kernel is made of: sums, products and powers of kernels that are never negative are never
-    negative. Exact types only: a subclass may compute anything.
+def free_parameters(kernel) -> list[str]:
+    """What each free parameter of a kernel is, in the order of `kernel.theta`.
 
     Examples
     --------
-    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
-    >>> check_nonnegative(2.0 * RBF(1.0) ** 2)
-    >>> check_nonnegative(RBF(1.0) + DotProduct())
-    Traceback (most recent call last):
-        ...
-    ValueError: DotProduct(sigma_0=1) may take negative values, ...
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> free_parameters(2.0 * RBF([1.0, 2.0])), free_parameters(2.0 * RBF(1.0, "fixed"))
+    (['constant_value', 'length_scale'], ['constant_value'])
     """
-    if type(kernel) in (kernels.Sum, kernels.Product):
-        check_nonnegative(kernel.k1)
-        check_nonnegative(kernel.k2)
-    elif type(kernel) is kernels.Exponentiation:
-        check_nonnegative(kernel.kernel)
-    elif type(kernel) not in NONNEGATIVE:
-        raise ValueError(
-            f"{kernel!r} may take negative values, and the label field needs covariances that never do: only then is "
-            "the energy submodular and its minimum a minimum cut (Theorem 2). Use RBF, Matern, RationalQuadratic, "
-            "ExpSineSquared, ConstantKernel or WhiteKernel, or sums, products and powers of them."
-        )
+    return [parameter.name.rsplit("__", 1)[-1] for parameter in kernel.hyperparameters if not parameter.fixed]
+
+
+def typical_length_scale(kernel) -> float:
+    """Geometric mean of the free length scales of a kernel, 1 where there is none."""
+    params = kernel.get_params()
+    logs = [np.log(params[name]).mean() for name in free_length_scales(kernel)]
+    return float(np.exp(np.mean(logs))) if logs else 1.0
+
+
+def length_unit(kernel) -> float | NDArray:
+    """What distances are measured in: the length scale of a stationary kernel, one per feature where it has several.
+
+    For other kernels it is the typical length scale.
+    """
+    found = factorise(kernel)
+    if found is None or found[1] is None:
+        return typical_length_scale(kernel)
+    scale = np.asarray(found[1].length_scale, dtype=float)
+    return float(scale.item()) if scale.size == 1 else scale

@@ -1,4 +1,7 @@
-"""Sparse graphs on the nodes of a field: pairs of nodes, and pairs with weights."""
+"""Sparse graphs on the nodes of a field: pairs of nodes, pairs with weights, and the graph to start from.
+
+Any graph to start from is valid, since the edges it lacks are added when they turn out to matter.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from coxfield.kernels.protocol import Bound
+
+NEIGHBOURS = 8  # of each node, in the graph to start from
 
 
 @dataclass(frozen=True)
@@ -70,3 +77,12 @@ class Edges:
 
 
 NO_EDGES = Edges(np.zeros(0, int), np.zeros(0, int), np.zeros(0))
+
+
+def nearest_pairs(points: Bound, count: int = NEIGHBOURS) -> Pairs:
+    """Pairs of points of which one is among the other's neighbours."""
+    n = len(points)
+    nothing = Pairs(n, np.zeros(0, int))
+    if n <= count + 1:
+        return nothing.union(*np.triu_indices(n, 1))
+    return nothing.union(np.repeat(np.arange(n), count), points.neighbours(count).ravel())

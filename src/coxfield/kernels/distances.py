@@ -1,4 +1,4 @@
-"""Points ready for distances: scaled by the length scale, moved to the origin, with their squared norms."""
+"""Squared distances between points that were scaled by the length scale and moved to the origin."""
 
 from __future__ import annotations
 
@@ -44,17 +44,28 @@ class Points:
         return Points(coordinates, self.sq_norms.astype(dtype, copy=False))
 
 
-def place(X, length_scale, origin, rows=slice(None)) -> Points:
-    """Scale and move the given rows of X; the origin is None for sparse rows, which moving would make dense.
+def centre(X) -> NDArray | None:
+    """The mean of all rows, for `place`; None for sparse rows, which moving would make dense."""
+    if sparse.issparse(X):
+        return None
+    return X.mean(axis=0, dtype=float).astype(X.dtype) if X.shape[0] else np.zeros(X.shape[1], X.dtype)
+
+
+def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
+    """Scale and move the given rows of X, all by default; `origin` is that of `centre`.
 
     Moving the data to their mean keeps the product form of the distances accurate, float32 above all.
     """
     if sparse.issparse(X):
         scale = np.broadcast_to(np.asarray(1 / np.asarray(length_scale), dtype=X.dtype), X.shape[1:])
-        Z = sparse.csr_array(X)[rows] @ sparse.diags_array(scale, dtype=X.dtype)
+        Z = (sparse.csr_array(X) if rows is None else sparse.csr_array(X)[rows]) @ sparse.diags_array(
+            scale, dtype=X.dtype
+        )
         return Points(Z, np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
-    Z = X - origin if isinstance(rows, slice) else X[rows]
-    if not isinstance(rows, slice):
+    if rows is None:
+        Z = X - origin
+    else:
+        Z = X[rows]
         Z -= origin  # already a copy, and a large one
     Z /= np.asarray(length_scale, dtype=Z.dtype)
     return Points(Z, np.einsum("ij,ij->i", Z, Z))
@@ -71,7 +82,7 @@ def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     d2 += a.sq_norms[:, None]
     d2 += b.sq_norms
     if not np.isfinite(a.sq_norms).all():
-        return _capped(d2)
+        return capped(d2)
     return np.maximum(d2, 0, out=d2)
 
 
@@ -81,7 +92,7 @@ def product_error(a: Points, b: Points) -> NDArray:
     return np.finfo(b.dtype).eps * (8 + np.sqrt(b.shape[1])) * norms
 
 
-def _capped(d2: NDArray) -> NDArray:
+def capped(d2: NDArray) -> NDArray:
     """Squared distances that overflowed, as a number so large that any covariance has vanished."""
     largest = np.finfo(d2.dtype).max * 1e-9
     np.nan_to_num(d2, copy=False, nan=largest, posinf=largest)
@@ -99,4 +110,4 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -
             difference = difference.toarray()
         difference /= length_scale
         d2[part] = np.einsum("ij,ij->i", difference, difference)
-    return _capped(d2)
+    return capped(d2)

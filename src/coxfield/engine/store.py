@@ -1,0 +1,198 @@
+"""Labelled points arranged for class sums: points once, and what each counts for each class.
+
+Classes that share a covariance are a group, and see the same points in the same coordinates. A group holds its points
+in one or more parts: points that arrive later become a part of their own, so that nothing is rearranged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coxfield.engine.weights import Segments, Shares
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.engine.weights import ClassWeights
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import Bound, Covariance
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Points with one label each, as they were given."""
+
+    X: Any
+    """Array or CSR array of shape (n, d)."""
+    y: NDArray
+    """Class numbers 0, ..., n_classes - 1."""
+    n_classes: int
+    weights: NDArray | None = None
+    """Positive; a point of weight w counts as w points. None when every point counts once."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def counts(self) -> NDArray:
+        """The weight of each point, in double precision."""
+        return np.ones(len(self)) if self.weights is None else self.weights.astype(float)
+
+    def under(self, covariances: PerClass[Covariance]) -> Store:
+        """The points, arranged for class sums."""
+        return store_labels(self.X, self.y, covariances, self.weights)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Points of one group that arrived together, in the order of the columns of a tile."""
+
+    rows: NDArray
+    """Row of each column among all labelled points."""
+    points: Bound
+    weights: ClassWeights
+    classes: NDArray
+    """The classes that the points count for, ascending; columns of the sums over this part."""
+
+    def column_of(self, rows: NDArray) -> NDArray:
+        """The column that holds each of some rows, -1 where it is not in this part."""
+        order = np.argsort(self.rows)
+        place = np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)
+        column = order[place]
+        return np.where(self.rows[column] == rows, column, -1)
+
+    def without(self, rows: NDArray) -> Part | None:
+        """The part without some rows, itself when it has none of them, None when nothing is left."""
+        kept = np.flatnonzero(~np.isin(self.rows, rows))
+        if len(kept) == len(self.rows):
+            return self
+        return _part(self.points[kept], self.rows[kept], _matrix(self)[kept], self.classes) if len(kept) else None
+
+
+def _matrix(part: Part) -> NDArray:
+    """The weights of a part as a full matrix."""
+    matrix = np.zeros((len(part.rows), len(part.classes)), part.points.dtype)
+    for c, (columns, weights) in enumerate(part.weights.members()):
+        matrix[columns, c] = weights
+    return matrix
+
+
+def _part(points: Bound, rows: NDArray, matrix: NDArray, classes: NDArray) -> Part:
+    """Points with a row of weights each; sorted by class where each of them counts for one class only."""
+    if (np.count_nonzero(matrix, axis=1) > 1).any():
+        return Part(rows, points, Shares(matrix), classes)
+    codes = matrix.argmax(axis=1)
+    order = np.argsort(codes, kind="stable")
+    present, starts = np.unique(codes[order], return_index=True)
+    return Part(rows[order], points[order], Segments(starts, matrix.max(axis=1)[order]), classes[present])
+
+
+@dataclass(frozen=True)
+class Group:
+    """All points of the classes that share one covariance."""
+
+    covariance: Covariance
+    classes: NDArray
+    """The classes, ascending."""
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Store:
+    """Labelled points; build it with `store_labels`, `store_distributions` or `store_bound`."""
+
+    groups: tuple[Group, ...]
+    n_classes: int
+    n_rows: int
+    """Rows handed out so far, those that were removed included."""
+
+    def queries(self, X) -> list[Bound | None]:
+        """New points, in the coordinates of each group; None for a group without points."""
+        return [group.parts[0].points.at(X) if group.parts else None for group in self.groups]
+
+    def append(self, other: Store) -> Store:
+        """The store with the points of another, built with the same covariances, as further parts.
+
+        Their rows are numbered on from `n_rows`.
+        """
+        groups = []
+        for mine, new in zip(self.groups, other.groups, strict=True):
+            parts = tuple(replace(part, rows=part.rows + self.n_rows) for part in new.parts)
+            groups.append(replace(mine, parts=mine.parts + parts))
+        return Store(tuple(groups), self.n_classes, self.n_rows + other.n_rows)
+
+    def without(self, rows: NDArray) -> Store:
+        """The store without some rows; parts that have none of them are not touched, and no row changes its number."""
+        groups = []
+        for group in self.groups:
+            left = (part.without(rows) for part in group.parts)
+            groups.append(replace(group, parts=tuple(part for part in left if part is not None)))
+        return replace(self, groups=tuple(groups))
+
+
+def store_labels(X, y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None = None) -> Store:
+    """Points with one label each.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+    y : array of shape (n,)
+        Class numbers 0, ..., len(covariances) - 1.
+    covariances : PerClass of Covariance
+    weights : array of shape (n,), optional
+        Positive; a point of weight w counts as w points.
+    """
+
+    def bind(k: int, rows: NDArray) -> Bound:
+        return covariances.distinct[k].bind(X, rows)
+
+    return _by_label(bind, y, covariances, weights)
+
+
+def store_bound(points: Sequence[Bound], y: NDArray, covariances: PerClass[Covariance]) -> Store:
+    """Points with one label each that are bound already, once for each different covariance."""
+    return _by_label(lambda k, rows: points[k][rows], y, covariances, None)
+
+
+def _by_label(bind, y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None) -> Store:
+    groups = []
+    for k, covariance in enumerate(covariances.distinct):
+        classes = covariances.classes(k)
+        rows = np.flatnonzero(np.isin(y, classes))
+        rows = rows[np.argsort(y[rows], kind="stable")]
+        parts: tuple[Part, ...] = ()
+        if len(rows):
+            points = bind(k, rows)
+            present, starts = np.unique(y[rows], return_index=True)
+            own = np.ones(len(rows), points.dtype) if weights is None else weights[rows].astype(points.dtype)
+            parts = (Part(rows, points, Segments(starts, own), present),)
+        groups.append(Group(covariance, classes, parts))
+    return Store(tuple(groups), len(covariances), len(y))
+
+
+def store_distributions(X, distributions: NDArray, covariances: PerClass[Covariance]) -> Store:
+    """Points with a weight for every class: soft labels. The points are held once per covariance, not once per class.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+    distributions : array of shape (n, n_classes)
+        Not negative.
+    covariances : PerClass of Covariance
+    """
+    groups = []
+    for k, covariance in enumerate(covariances.distinct):
+        classes = covariances.classes(k)
+        rows = np.flatnonzero((distributions[:, classes] > 0).any(axis=1))
+        parts: tuple[Part, ...] = ()
+        if len(rows):
+            points = covariance.bind(X, rows)
+            matrix = distributions[np.ix_(rows, classes)].astype(points.dtype)
+            parts = (_part(points, rows, matrix, classes),)
+        groups.append(Group(covariance, classes, parts))
+    return Store(tuple(groups), len(covariances), len(distributions))

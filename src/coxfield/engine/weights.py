@@ -1,0 +1,131 @@
+"""What each column of a tile counts for each class: the matrix W of the class sums K W.
+
+Given labels make a matrix with one entry per row. Columns sorted by class then turn the product into one sum per class,
+which is faster than a product of matrices. Label distributions, soft labels, make a full matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MANY_SEGMENTS = 32  # classes met by one tile, beyond which one segmented sum beats a product for each
+
+
+class ClassWeights(Protocol):
+    """What class sums ask of the weights; the classes are those of one group, numbered from 0."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    @property
+    def totals(self) -> NDArray:
+        """Sum of the weights of each class."""
+
+    def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
+        """Add to `sums` the weighted sums of a tile over each class, the tile's first column being `start`."""
+
+    def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
+        """Add to `sums` single values of the tile: their rows, their columns, and the values."""
+
+    def members(self) -> list[tuple[slice | NDArray, NDArray]]:
+        """For each class, the columns that count for it and their weights."""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Columns sorted by class, each counting for one class."""
+
+    starts: NDArray
+    """First column of each class, ascending; one class after the other."""
+    weights: NDArray
+    """Weight of each column."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return len(self.weights)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.starts)
+
+    @property
+    def totals(self) -> NDArray:
+        """Sum of the weights of each class."""
+        return np.array([weights.sum(dtype=float) for _, weights in self.members()])
+
+    def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
+        """One product with a vector for each class that the tile meets."""
+        stop = start + tile.shape[1]
+        first = np.searchsorted(self.starts, start, side="right") - 1
+        last = np.searchsorted(self.starts, stop, side="left")
+        begins = np.maximum(self.starts[first:last] - start, 0)
+        weights = self.weights[start:stop]
+        if last - first > MANY_SEGMENTS:
+            sums[:, first:last] += np.add.reduceat(tile * weights, begins, axis=1)
+            return
+        # A product with a vector is two to four times faster than a sum along rows.
+        for segment, begin, end in zip(range(first, last), begins, [*begins[1:], tile.shape[1]], strict=True):
+            sums[:, segment] += tile[:, begin:end] @ weights[begin:end]
+
+    def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
+        """Count the values up by row and class."""
+        segment = np.searchsorted(self.starts, columns, side="right") - 1
+        cells = np.bincount(at * self.n_classes + segment, values * self.weights[columns], minlength=sums.size)
+        sums += cells.reshape(sums.shape)
+
+    def members(self) -> list[tuple[slice | NDArray, NDArray]]:
+        """A slice for each class."""
+        ends = [*self.starts[1:].tolist(), self.n_columns]
+        slices = [slice(start, end) for start, end in zip(self.starts.tolist(), ends, strict=True)]
+        return [(part, self.weights[part]) for part in slices]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Columns that may count for several classes, each with a weight of its own."""
+
+    matrix: NDArray
+    """Shape (n_columns, n_classes)."""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.matrix.shape[0]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.matrix.shape[1]
+
+    @property
+    def totals(self) -> NDArray:
+        """Sum of the weights of each class."""
+        return self.matrix.sum(axis=0, dtype=float)
+
+    def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
+        """One product of matrices."""
+        sums += tile @ self.matrix[start : start + tile.shape[1]]
+
+    def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
+        """One product with a sparse matrix."""
+        shape = len(sums), self.n_columns
+        sums += sparse.csr_array((values, (at, columns)), shape=shape) @ self.matrix
+
+    def members(self) -> list[tuple[slice | NDArray, NDArray]]:
+        """The columns of positive weight for each class."""
+        found = [np.flatnonzero(column) for column in self.matrix.T]
+        return [(columns, self.matrix[columns, c]) for c, columns in enumerate(found)]

@@ -1,0 +1,109 @@
+"""What all classifiers of the package make of their scores: labels, probabilities, decision functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+if TYPE_CHECKING:
+    from coxfield.engine.decision import Scores
+
+
+class ScoredClassifier(ClassifierMixin):
+    """A classifier whose scores are `Scores`; a subclass has `classes_` and the two methods below."""
+
+    def _scores(self, X) -> Scores:
+        """Scores of new points, after checking them."""
+        raise NotImplementedError
+
+    @property
+    def _precision(self):
+        """The type of the numbers that are returned."""
+        raise NotImplementedError
+
+    def _returned(self, values):
+        return values.astype(self._precision, copy=False)
+
+    def class_scores(self, X):
+        """The score of each class, of which the probabilities are the softmax.
+
+        For log Gaussian Cox processes it is F of eq. activationFunction: mean, half the variance, and the class sum.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._returned(self._scores(X).values)
+
+    def decision_function(self, X):
+        """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more.
+
+        Unlike `class_scores`, without the terms that all classes share, so that small differences keep their digits.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        scores = self._returned(self._scores(X).relative)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_log_proba(self, X):
+        """Log probabilities of the classes; see `predict_proba`."""
+        return self._returned(self._scores(X).log_probabilities)
+
+    def predict_proba(self, X):
+        """Probabilities of the classes, eq. predictiveDistribution.
+
+        Far from all data they tend to what the model says without data, such as softmax(mu + C(0)/2).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X):
+        """Most probable class of each row; where every covariance underflows, the nearest neighbour's.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        codes = self._scores(X).decisions
+        return self.classes_[codes]
+
+    def predict_with_proba(self, X):
+        """Labels and probabilities together, in one pass over the training points.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            As of `predict`.
+        probabilities : ndarray of shape (n_samples, n_classes)
+            As of `predict_proba`.
+        """
+        scores = self._scores(X)
+        codes = scores.decisions
+        return self.classes_[codes], np.exp(self._returned(scores.log_probabilities))

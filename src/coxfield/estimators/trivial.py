@@ -1,0 +1,53 @@
+"""Warnings about labellings that users should not trust, each with what to do."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+AGREE = 1.1  # R-hat up to which chains count as one
+
+
+class TrivialLabellingWarning(UserWarning):
+    """Every unlabelled point is given to one class."""
+
+
+class ChainsDisagreeWarning(ConvergenceWarning):
+    """Chains of the sampler have not forgotten where they started: label distributions are not to be trusted."""
+
+
+def warn_if_chains_disagree(r_hat: NDArray) -> None:
+    """Warn when R-hat of some points is large."""
+    apart = r_hat > AGREE
+    if apart.any():
+        warnings.warn(
+            f"chains disagree on the labels of {apart.sum()} points, R-hat up to {r_hat.max():.2f} where "
+            f"{AGREE} is acceptable: give a larger n_draws, or a smaller signal variance",
+            ChainsDisagreeWarning,
+            stacklevel=4,
+        )
+
+
+def warn_if_trivial(labels: NDArray, inference: str) -> None:
+    """Warn when all unlabelled points, whose labels are given, are of one class."""
+    found, count = np.unique(labels), len(labels)
+    if len(found) > 1 or count < 2:
+        return
+    if inference == "map":
+        what = "the most probable labelling gives"
+        why = "minimum cuts do when labels are few and the length scale is long"
+    else:
+        what = "the label distributions give"
+        why = "happens when labels are few and the length scale or variance is large"
+    warnings.warn(
+        f"{what} all {count} unlabelled points to class {found.tolist()[0]!r}, as {why}; try a shorter length scale, "
+        "class means that speak for the other classes, or more labels",
+        TrivialLabellingWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,152 @@
+"""Any kernel of scikit-learn, called block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from coxfield.kernels.ladder import walk_one_by_one
+from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.nearest import nearest
+from coxfield.kernels.nonnegative import check_nonnegative
+from coxfield.kernels.sklearn_tree import rescale
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sklearn.gaussian_process import kernels
+
+ROWS_PER_CALL = 64  # rows evaluated together for listed pairs
+
+
+@dataclass(frozen=True)
+class Called:
+    """A kernel that can only be called."""
+
+    kernel: kernels.Kernel
+
+    def bind(self, X, rows: NDArray | None = None) -> CalledPoints:
+        """Hold the rows as they are."""
+        return CalledPoints(self, X if rows is None else X[rows])
+
+    def diagonal(self, X) -> NDArray:
+        """What the kernel says of a point and itself."""
+        return np.asarray(self.kernel.diag(X))
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Called:
+        """The kernel with its free length scales and its variance multiplied."""
+        return Called(rescale(self.kernel, length, variance))
+
+    def check_nonnegative(self) -> None:
+        """Raise ValueError if the kernel may take negative values."""
+        check_nonnegative(self.kernel)
+
+
+@dataclass(frozen=True)
+class CalledPoints:
+    """Points as they were given; `Bound` says what the methods are for."""
+
+    covariance: Called
+    X: Any
+    unit = 1.0
+    floor = 0.0
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+    def __getitem__(self, rows) -> CalledPoints:
+        return CalledPoints(self.covariance, self.X[rows])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Kernels of scikit-learn compute in double precision."""
+        return np.dtype(np.float64)
+
+    def at(self, X) -> CalledPoints:
+        """Other points."""
+        return CalledPoints(self.covariance, X)
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> CalledPoints:
+        """The same points under the rescaled kernel."""
+        return CalledPoints(self.covariance.rescaled(length, variance), self.X)
+
+    def diagonal(self) -> NDArray:
+        """What the kernel says of each point and itself."""
+        return self.covariance.diagonal(self.X)
+
+    def tile(self, columns: CalledPoints, out: NDArray | None = None) -> NDArray:
+        """One call of the kernel."""
+        return np.array(self.covariance.kernel(self.X, columns.X))
+
+    def imprecise(self, columns: CalledPoints) -> NDArray:
+        """Never: there is no better way to compute the kernel."""
+        return np.zeros(len(self), dtype=bool)
+
+    def faint(self, sums: NDArray) -> NDArray:
+        """Never: there are no better logarithms than those of the values."""
+        return np.zeros(len(self), dtype=bool)
+
+    def log_tile(self, columns: CalledPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
+        """Logarithms of the values; a kernel with negative values has none."""
+        values = self.tile(columns)
+        if leave_out is not None:
+            cross_out(values, leave_out, 0, 0)
+        if (values < 0).any():
+            raise ValueError(
+                f"{self.covariance.kernel!r} takes negative values, such as {values.min():.3g}, and this needs a "
+                "covariance that never does: try RBF, Matern or RationalQuadratic, or give selection=None"
+            )
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+    def pairs(self, rows: NDArray, columns: CalledPoints, of_columns: NDArray) -> NDArray:
+        """C of listed pairs; the kernel is called on a few rows at a time."""
+        values = np.empty(len(rows))
+        order = np.argsort(rows, kind="stable")
+        different, starts = np.unique(rows[order], return_index=True)
+        for first in range(0, len(different), ROWS_PER_CALL):
+            stop = first + ROWS_PER_CALL
+            mine = order[starts[first] : starts[stop] if stop < len(different) else None]
+            wanted, column = np.unique(of_columns[mine], return_inverse=True)
+            block = self[different[first:stop]].tile(columns[wanted])
+            values[mine] = block[np.searchsorted(different[first:stop], rows[mine]), column]
+        return values
+
+    def neighbours(self, count: int) -> NDArray:
+        """The nearest points, by Euclidean distance."""
+        return nearest(self.X, count)
+
+    def walk(self, columns: CalledPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
+        """One factor after the other."""
+        return walk_one_by_one(self, columns, factors, leave_out, sink)
+
+    def differentiate(self, columns: CalledPoints, weights: NDArray, leave_out: NDArray) -> CalledSums:
+        """Sums and derivatives; scikit-learn gives gradients for all pairs of one set only, so that both are one."""
+        stack = sparse.vstack if sparse.issparse(self.X) else np.concatenate
+        values, gradient = self.covariance.kernel(stack([self.X, columns.X]), eval_gradient=True)
+        n = len(self)
+        everything = np.concatenate([values[:n, n:, None], gradient[:n, n:]], axis=2)
+        seen = np.flatnonzero((leave_out >= 0) & (leave_out < len(columns)))
+        everything[seen, leave_out[seen]] = 0
+        sums = np.einsum("jkp,k->jp", everything, weights)
+        return CalledSums(sums[:, 0], sums[:, 1:])
+
+    def diagonal_gradient(self, weights: NDArray) -> NDArray:
+        """Derivatives of what the kernel says of each point and itself."""
+        _, gradient = self.covariance.kernel(self.X, eval_gradient=True)
+        return np.einsum("j,jjp->p", weights, gradient)
+
+
+@dataclass(frozen=True)
+class CalledSums:
+    """Weighted sums of covariances with their derivatives."""
+
+    sums: NDArray
+    derivatives: NDArray
+    """Shape (rows, parameters)."""
+
+    def gradient(self, rows: NDArray) -> NDArray:
+        """Sum over the points of rows_j dsums_j / d theta."""
+        return rows @ self.derivatives

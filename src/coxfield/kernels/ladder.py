@@ -1,0 +1,151 @@
+"""A ladder of length scales from one matrix of distances.
+
+A block of distances is computed once and read for every length scale. For the squared exponential the kernel at length
+scale l / sqrt(2) is the elementwise square of the kernel at l. On a grid of that ratio most length scales cost a
+multiplication per entry instead of an exponential. Each row is taken relative to its nearest other point, so that
+nothing underflows that counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from coxfield.kernels.distances import sq_distances
+from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.profiles import SquaredExponential
+from coxfield.kernels.sklearn_tree import free_length_scales
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.profiles import Profile
+    from coxfield.kernels.protocol import Bound, Sink
+    from coxfield.kernels.radial import RadialPoints
+
+RATIO = float(np.sqrt(2))
+COLUMNS = 2048  # columns of a tile
+SPARSE = 1 / 64  # share of kernel values that have not vanished, below which they are worth picking out
+
+
+@dataclass(frozen=True)
+class Squaring:
+    """How far a chain of squares may go in one precision."""
+
+    chain: int
+    """Squares before a fresh exponential: each doubles the relative error."""
+    floor: float
+    """Kernel values, relative to the nearest point's, are not let below this: it is nothing beside 1, and arithmetic on
+    numbers that underflow is a hundred times slower."""
+    refloor: int
+    """Squares after which the floor is laid again, before floor^(2^refloor) underflows."""
+
+
+SQUARING = {"float32": Squaring(4, 1e-18, 1), "float64": Squaring(8, 1e-38, 3)}
+
+
+def walk(rows: RadialPoints, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
+    """See `Bound.walk`. It is fastest from long to short, and where a factor is 1 / sqrt(2) of the one before."""
+    if not free_length_scales(rows.covariance.kernel):  # what the user has fixed stays
+        factors = np.ones(len(factors))
+    tiles, nearest = _distance_tiles(rows, columns, leave_out)
+    tops = rows.covariance.profile.log_of(nearest / np.square(factors)[:, None])
+    steps = _Steps(rows.covariance.profile, factors, _squared(rows.covariance.profile, factors), tops)
+    for start, d2 in tiles:
+        _walk_tile(steps, start, d2, leave_out, sink)
+    return tops + np.log(rows.covariance.variance)
+
+
+def walk_one_by_one(rows: Bound, columns: Bound, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
+    """`Bound.walk` for a covariance whose length scales share nothing: each factor is a covariance of its own."""
+    tops = np.empty((len(factors), len(rows)))
+    for k, factor in enumerate(factors):
+        logs = rows.rescaled(factor).log_tile(columns.rescaled(factor), leave_out=leave_out)
+        top = logs.max(axis=1, initial=-np.inf)
+        tops[k] = np.where(np.isneginf(top), 0, top)
+        sink.add(k, 0, np.exp(logs - tops[k][:, None]))
+    return tops
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """What is the same for all tiles of a walk."""
+
+    profile: Profile
+    factors: NDArray
+    squared: NDArray
+    """Which factors' kernels are squares of the ones before."""
+    tops: NDArray
+    """Logarithm of the largest value of each row, for each factor."""
+
+    @property
+    def shortening(self) -> NDArray:
+        """Whether no longer length scale comes after: what has vanished then stays so."""
+        return self.factors >= np.maximum.accumulate(self.factors[::-1])[::-1]
+
+
+def _squared(profile: Profile, factors: NDArray) -> NDArray:
+    squared = np.zeros(len(factors), dtype=bool)
+    if isinstance(profile, SquaredExponential):
+        squared[1:] = np.isclose(factors[:-1] / factors[1:], RATIO, rtol=1e-12)
+    return squared
+
+
+def _distance_tiles(rows: RadialPoints, columns: RadialPoints, leave_out: NDArray):
+    """Squared distances as (first column, tile) pairs, and the distance to the nearest other point."""
+    tiles = []
+    nearest = np.full(len(rows), np.inf)
+    for part in gen_batches(len(columns), COLUMNS):
+        d2 = sq_distances(rows.points, columns.points[part])
+        cross_out(d2, leave_out, part.start, np.inf)
+        np.minimum(nearest, d2.min(axis=1), out=nearest)
+        tiles.append((part.start, d2))
+    nearest[np.isinf(nearest)] = 0
+    for start, d2 in tiles:  # anything finite: the kernel value is crossed out later
+        cross_out(d2, leave_out, start, nearest)
+    return tiles, nearest
+
+
+def _walk_tile(steps: _Steps, start: int, d2: NDArray, leave_out: NDArray, sink: Sink) -> None:
+    """Hand one tile to the sink, for one factor after another.
+
+    Kernel values are relative to exp(tops), the nearest point's. Towards short length scales nearly all of them vanish:
+    the few that do not are then picked out, and the rest of the tile is left alone.
+    """
+    tile, limits, squares = np.empty_like(d2), SQUARING[d2.dtype.name], 0
+    shortening = steps.shortening
+    for k in range(len(steps.factors)):
+        if steps.squared[k] and squares < limits.chain:
+            np.square(tile, out=tile)
+            squares += 1
+        else:
+            _relative_kernel(steps, k, d2, steps.tops[k][:, None], out=tile)
+            squares = 0
+        if squares % limits.refloor == 0:
+            np.maximum(tile, limits.floor, out=tile)
+        cross_out(tile, leave_out, start, 0)
+        sink.add(k, start, tile)
+        if k % 3 == 2 and shortening[k] and np.count_nonzero(tile > limits.floor) < SPARSE * tile.size:
+            _walk_entries(steps, k + 1, start, d2, tile > limits.floor, sink)
+            return
+
+
+def _relative_kernel(steps: _Steps, k: int, d2: NDArray, top: NDArray, out: NDArray) -> NDArray:
+    """Kernel values at one factor, divided by exp(top) and kept from underflow."""
+    np.multiply(d2, d2.dtype.type(steps.factors[k] ** -2.0), out=out)
+    steps.profile.log_of(out)
+    out -= top.astype(d2.dtype)
+    np.maximum(out, np.log(SQUARING[d2.dtype.name].floor), out=out)
+    return np.exp(out, out=out)
+
+
+def _walk_entries(steps: _Steps, first: int, start: int, d2: NDArray, present: NDArray, sink: Sink) -> None:
+    """Hand the few entries of a tile that are still present to the sink, for all the remaining factors."""
+    at, columns = np.nonzero(present)
+    near = d2[at, columns]
+    for k in range(first, len(steps.factors)):
+        values = _relative_kernel(steps, k, near, steps.tops[k][at], out=np.empty_like(near))
+        sink.add_entries(k, at, columns + start, values)

@@ -1,0 +1,125 @@
+"""Which class uses which kernel, or which covariance: one value that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class PerClass(Generic[T]):
+    """Different things, each used by one or more classes.
+
+    Examples
+    --------
+    >>> kernels = PerClass.of(["long", "short", "long"])
+    >>> kernels.distinct, kernels.owner.tolist(), kernels[2], kernels.classes(0).tolist()
+    (('long', 'short'), [0, 1, 0], 'long', [0, 2])
+    >>> list(kernels.map(str.upper))
+    ['LONG', 'SHORT', 'LONG']
+    """
+
+    distinct: tuple[T, ...]
+    owner: NDArray
+    """For each class, the number of its thing in `distinct`."""
+
+    @classmethod
+    def of(cls, things: Sequence[T]) -> PerClass[T]:
+        """One thing per class; equal ones are shared."""
+        return cls._merged(things, lambda one, other: one == other)
+
+    @classmethod
+    def of_objects(cls, things: Sequence[T]) -> PerClass[T]:
+        """One thing per class; only one and the same object is shared.
+
+        For learning: kernels that are equal now may be learned to differ. A user who wants classes to share what is
+        learned gives them the same object. This is the only place where identity has a meaning.
+        """
+        return cls._merged(things, lambda one, other: one is other)
+
+    @classmethod
+    def shared_by(cls, thing: T, n_classes: int) -> PerClass[T]:
+        """One thing for all classes."""
+        return cls((thing,), np.zeros(n_classes, dtype=int))
+
+    @classmethod
+    def _merged(cls, things: Sequence[T], same: Callable[[T, T], bool]) -> PerClass[T]:
+        distinct: list[T] = []
+        owner = []
+        for thing in things:
+            number = next((k for k, other in enumerate(distinct) if same(thing, other)), len(distinct))
+            distinct += [thing] * (number == len(distinct))
+            owner.append(number)
+        return cls(tuple(distinct), np.array(owner, dtype=int))
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def __getitem__(self, c: int) -> T:
+        return self.distinct[self.owner[c]]
+
+    def __iter__(self) -> Iterator[T]:
+        return (self.distinct[k] for k in self.owner)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all classes use the same thing."""
+        return len(self.distinct) == 1
+
+    def classes(self, k: int) -> NDArray:
+        """The classes that use `distinct[k]`, ascending."""
+        return np.flatnonzero(self.owner == k)
+
+    def map(self, function: Callable[[T], U]) -> PerClass[U]:
+        """The same classes sharing what `function` makes of each thing."""
+        return PerClass(tuple(map(function, self.distinct)), self.owner)
+
+
+def class_kernels(kernel, classes: NDArray, *, by_object: bool = False) -> PerClass:
+    """One kernel per class, from a kernel or from a mapping class -> kernel.
+
+    Parameters
+    ----------
+    kernel : kernel or mapping class -> kernel
+    classes : array of shape (n_classes,)
+    by_object : bool
+        Whether classes share a kernel only if they are given the same object; see `PerClass.of_objects`.
+    """
+    if not isinstance(kernel, Mapping):
+        return PerClass.shared_by(kernel, len(classes))
+    refuse_strangers(kernel, classes, "kernel")
+    missing = [label for label in classes.tolist() if label not in kernel]
+    if missing:
+        raise ValueError(f"kernel has no entry for the class {missing[0]!r}: give one for each of {classes.tolist()}")
+    kernels = [kernel[label] for label in classes.tolist()]
+    return PerClass.of_objects(kernels) if by_object else PerClass.of(kernels)
+
+
+def class_values(values, classes: NDArray, name: str, default: float) -> NDArray:
+    """One finite number per class, from a number or a mapping class -> number."""
+    if isinstance(values, Mapping):
+        refuse_strangers(values, classes, name)
+        numbers = np.array([values.get(label, default) for label in classes.tolist()], dtype=float)
+    else:
+        numbers = np.array(np.broadcast_to(np.asarray(values, dtype=float), len(classes)))
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be finite, got {values!r}")
+    return numbers
+
+
+def refuse_strangers(mapping: Mapping, classes: NDArray, name: str) -> None:
+    """Refuse a mapping that names classes which are not there."""
+    strangers = [key for key in mapping if key not in classes.tolist()]
+    if strangers:
+        raise ValueError(f"{name} names the class {strangers[0]!r}, but y holds only {classes.tolist()}")

@@ -1,0 +1,159 @@
+"""What everything else asks of a covariance function: two small interfaces.
+
+A `Covariance` is a function C(x, x'). It becomes useful when it is bound to points: a `Bound` holds points in whatever
+form the covariance wants them, and gives values between its points and those of another `Bound` of the same covariance.
+Class sums, label fields, selection and permanents use these methods and no others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Covariance(Protocol):
+    """A covariance function C(x, x')."""
+
+    @property
+    def kernel(self) -> Any:
+        """What users see: a kernel of scikit-learn, or the covariance itself."""
+
+    def bind(self, X, rows: NDArray | None = None) -> Bound:
+        """Hold rows of X, all by default, in the form that values are computed from."""
+
+    def diagonal(self, X) -> NDArray:
+        """C(x, x) for each row; one entry stands for all rows of a stationary covariance."""
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Covariance:
+        """The covariance with its free length scales and its signal variance multiplied."""
+
+    def check_nonnegative(self) -> None:
+        """Raise ValueError if the covariance may take negative values: Theorem 2 needs covariances that never do."""
+
+
+class Bound(Protocol):
+    """Points bound to a covariance.
+
+    Values come in two forms. `tile` is fast: a class sum needs nothing more than `unit` and `floor` to make use of it.
+    `log_tile` is careful: nothing underflows, and rounding does not change which point is the nearest.
+    """
+
+    @property
+    def unit(self) -> float:
+        """What the values of `tile` are multiplied by to become covariances."""
+
+    @property
+    def floor(self) -> float:
+        """The value in a tile that stands for zero. It is above 0 where that keeps numbers from becoming subnormal."""
+
+    @property
+    def covariance(self) -> Covariance:
+        """The covariance function."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of a tile."""
+
+    def __len__(self) -> int:
+        """Number of points."""
+
+    def __getitem__(self, rows) -> Self:
+        """Some of the points, by a slice or an array of row numbers."""
+
+    def at(self, X) -> Self:
+        """Other points, in the same form as these."""
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Self:
+        """The same points under the rescaled covariance."""
+
+    def diagonal(self) -> NDArray:
+        """C(x, x) for each point; one entry stands for all points of a stationary covariance."""
+
+    def tile(self, columns: Self, out: NDArray | None = None) -> NDArray:
+        """Covariances between these points and others, in units of `unit` and never below `floor`.
+
+        `out` is room that may be used for the result.
+        """
+
+    def imprecise(self, columns: Self) -> NDArray:
+        """Whether the row of each point in a tile is spoilt by rounding, so that `log_tile` should be asked."""
+
+    def faint(self, sums: NDArray) -> NDArray:
+        """Whether sums of tiles, one row per point, have lost digits by underflow that `log_tile` would keep."""
+
+    def log_tile(self, columns: Self, *, groups: Sequence | None = None, leave_out: NDArray | None = None) -> NDArray:
+        """Logarithms of the covariances between these points and others, in double precision.
+
+        Parameters
+        ----------
+        columns : Bound
+        groups : sequence of slices or index arrays, optional
+            Groups of columns that will be summed. Only the columns that count in the sum of their group must then be
+            right to the last digit. By default all must.
+        leave_out : integer array, optional
+            For each point a column that it must not see, -1 for none. The logarithm there is -inf.
+        """
+
+    def pairs(self, rows: NDArray, columns: Self, of_columns: NDArray) -> NDArray:
+        """C between listed pairs of these points and others, in double precision."""
+
+    def neighbours(self, count: int) -> NDArray:
+        """For each point, `count` others to which its covariance is likely to be large, shape (n, count)."""
+
+    def walk(self, columns: Self, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
+        """Hand the tiles for each factor of the length scale to `sink`, relative to the largest value of each row.
+
+        Parameters
+        ----------
+        columns : Bound
+        factors : array of shape (K,)
+            What the free length scales are multiplied by, one factor after the other.
+        leave_out : integer array of shape (n,)
+            For each point a column that it must not see, -1 for none.
+        sink : Sink
+
+        Returns
+        -------
+        array of shape (K, n)
+            Logarithms of what the values of each row were divided by.
+        """
+
+    def differentiate(self, columns: Self, weights: NDArray, leave_out: NDArray) -> Differentiated:
+        """Weighted sums of C over `columns`, with their derivatives by the free parameters of the kernel.
+
+        Parameters
+        ----------
+        columns : Bound
+        weights : array, one entry per column
+        leave_out : integer array, one entry per point
+            A column that the point must not see, -1 for none.
+        """
+
+    def diagonal_gradient(self, weights: NDArray) -> NDArray:
+        """Sum over the points x_j of weights_j dC(x_j, x_j) / d theta, one entry per free parameter of the kernel."""
+
+
+class Sink(Protocol):
+    """What takes in the tiles of `Bound.walk`."""
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        """Take in a tile of factor k, whose first column is `start`; it may be overwritten afterwards."""
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        """Take in single values of factor k: their rows, their columns, and the values."""
+
+
+class Differentiated(Protocol):
+    """Weighted sums of covariances, one per point, and how they change with the parameters of the kernel."""
+
+    @property
+    def sums(self) -> NDArray:
+        """The sums."""
+
+    def gradient(self, rows: NDArray) -> NDArray:
+        """Sum over the points j of rows_j dsums_j / d theta, one entry per free parameter of the kernel."""

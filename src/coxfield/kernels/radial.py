@@ -1,0 +1,187 @@
+"""Radial covariances: C(x, x') = variance * profile(|(x - x') / length_scale|^2), the fast path."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.gaussian_process import kernels
+
+from coxfield.kernels import careful, ladder, profiles, slopes
+from coxfield.kernels.distances import TOLERABLE, Points, centre, pair_sq_distances, place, product_error, sq_distances
+from coxfield.kernels.nearest import nearest
+from coxfield.kernels.nonnegative import check_nonnegative
+from coxfield.kernels.sklearn_tree import factorise, length_unit, rescale
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Where the largest sum of a row is below this, kernel values have lost digits or vanished.
+FAINT = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("float32", "float64")}
+
+
+@dataclass(frozen=True)
+class Radial:
+    """A profile of scaled distances; made from a product of constants with one RBF, Matern or RationalQuadratic."""
+
+    kernel: kernels.Kernel
+    profile: profiles.Profile
+    variance: float
+    length_scale: float | NDArray
+    """One number, or one per feature."""
+
+    @classmethod
+    def of(cls, kernel: kernels.Kernel) -> Radial | None:
+        """The kernel as a profile, or None if it is not of this form."""
+        variance, base = factorise(kernel) or (1.0, None)
+        return None if base is None else cls(kernel, _profile(base), variance, length_unit(kernel))
+
+    def bind(self, X, rows: NDArray | None = None) -> RadialPoints:
+        """Scale the rows of X by the length scale, and move their mean to the origin."""
+        return RadialPoints.of(self, X, np.arange(X.shape[0]) if rows is None else rows, centre(X))
+
+    def diagonal(self, X) -> NDArray:
+        """The variance, for all rows."""
+        return np.array([self.variance])
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Radial:
+        """The covariance with its free length scales and its variance multiplied."""
+        found = Radial.of(rescale(self.kernel, length, variance))
+        assert found is not None  # rescaling keeps the form of a kernel
+        return found
+
+    def check_nonnegative(self) -> None:
+        """Raise ValueError if the kernel may take negative values."""
+        check_nonnegative(self.kernel)
+
+    def floored_profile(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by C / C(0), none of them below `profile_floor`.
+
+        Arithmetic on subnormal numbers is tens of times slower than on others, and on real data at useful length
+        scales a good part of all kernel values would be such.
+        """
+        logs = self.profile.log_of(d2)
+        np.maximum(logs, _log_floor(logs.dtype.name), out=logs)
+        return np.exp(logs, out=logs)
+
+
+def _profile(base) -> profiles.Profile:
+    if type(base) is kernels.RBF or (type(base) is kernels.Matern and math.isinf(base.nu)):
+        return profiles.SquaredExponential()
+    if type(base) is kernels.Matern:
+        return profiles.Matern(float(base.nu))
+    return profiles.RationalQuadratic(float(base.alpha))
+
+
+def _log_floor(dtype: str) -> float:
+    return float(np.log(8 * np.finfo(dtype).tiny))  # a normal number, also after rounding
+
+
+@cache
+def profile_floor(dtype: str) -> float:
+    """The smallest value of `Radial.floored_profile`; what is no larger stands for zero."""
+    # As an array, so that it goes the way of the values, to the last bit.
+    return float(np.exp(np.full(64, _log_floor(dtype), dtype))[0])
+
+
+@dataclass(frozen=True)
+class RadialPoints:
+    """Points in units of the length scale; `Bound` says what the methods are for."""
+
+    covariance: Radial
+    X: NDArray
+    """The data that the points are rows of, as they were given."""
+    rows: NDArray
+    """Row of each point in `X`."""
+    points: Points
+    origin: NDArray | None
+
+    @classmethod
+    def of(cls, covariance: Radial, X, rows: NDArray, origin) -> RadialPoints:
+        """Place some rows of X."""
+        return cls(covariance, X, rows, place(X, covariance.length_scale, origin, rows), origin)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows) -> RadialPoints:
+        return RadialPoints(self.covariance, self.X, self.rows[rows], self.points[rows], self.origin)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the coordinates."""
+        return self.points.dtype
+
+    @property
+    def unit(self) -> float:
+        """Tiles are of variance 1."""
+        return self.covariance.variance
+
+    @property
+    def floor(self) -> float:
+        """See `Radial.floored_profile`."""
+        return profile_floor(self.dtype.name)
+
+    def at(self, X) -> RadialPoints:
+        """Other points in the same coordinates."""
+        points = place(X, self.covariance.length_scale, self.origin)
+        return RadialPoints(self.covariance, X, np.arange(X.shape[0]), points, self.origin)
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> RadialPoints:
+        """The same points under the rescaled covariance."""
+        return RadialPoints.of(self.covariance.rescaled(length, variance), self.X, self.rows, self.origin)
+
+    def in_double(self) -> Points:
+        """The points in double precision, from the data as they were given."""
+        if self.dtype == np.float64:
+            return self.points
+        origin = None if self.origin is None else self.origin.astype(np.float64)
+        return place(self.X[self.rows].astype(np.float64), self.covariance.length_scale, origin)
+
+    def diagonal(self) -> NDArray:
+        """The variance, for all points."""
+        return np.array([self.covariance.variance])
+
+    def tile(self, columns: RadialPoints, out: NDArray | None = None) -> NDArray:
+        """One product of matrices, and a few passes in place."""
+        if out is not None:
+            out = out.ravel()[: len(self) * len(columns)].reshape(len(self), len(columns))
+        return self.covariance.floored_profile(sq_distances(self.points, columns.points, out))
+
+    def imprecise(self, columns: RadialPoints) -> NDArray:
+        """Whether the product form of the distances may be wrong by more than `TOLERABLE`."""
+        return product_error(self.points, columns.points) > TOLERABLE
+
+    def faint(self, sums: NDArray) -> NDArray:
+        """Whether every kernel value that counts is about to underflow."""
+        return sums.max(axis=1, initial=0) < FAINT[self.dtype.name]
+
+    def log_tile(self, columns: RadialPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
+        """Logarithms, with distances taken again by subtraction where rounding could matter."""
+        return careful.log_tile(self, columns, groups, leave_out)
+
+    def pairs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
+        """C of listed pairs, by subtraction."""
+        d2 = pair_sq_distances(
+            self.X, self.rows[rows], columns.X, columns.rows[of_columns], self.covariance.length_scale
+        )
+        return self.covariance.variance * np.exp(self.covariance.profile.log_of(d2))
+
+    def neighbours(self, count: int) -> NDArray:
+        """The nearest points."""
+        return nearest(self.points.coordinates, count)
+
+    def walk(self, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
+        """All factors from one matrix of distances."""
+        return ladder.walk(self, columns, factors, leave_out, sink)
+
+    def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
+        """Derivatives in closed form."""
+        return slopes.differentiate(self, columns, weights, leave_out)
+
+    def diagonal_gradient(self, weights: NDArray) -> NDArray:
+        """C(x, x) is the variance: its derivative by its own logarithm is itself, by anything else 0."""
+        return slopes.diagonal_gradient(self.covariance, weights)

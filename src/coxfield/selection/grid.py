@@ -1,0 +1,143 @@
+"""The length scales that a selection tries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from coxfield.kernels.sklearn_tree import free_length_scales, length_scale_bounds, length_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Labelled
+    from coxfield.kernels.per_class import PerClass
+
+RATIO = float(np.sqrt(2))
+COUNT = 24
+ROWS = 4096  # rows that are brought to double precision at a time
+
+
+def spread(X, length_scale=1.0, weights: NDArray | None = None) -> float:
+    """Mean of |x - x'|^2 / length_scale^2 over all pairs of rows: twice the total variance.
+
+    It does not notice repeated rows, and reordered ones only by rounding.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+    length_scale : float or array of shape (d,)
+    weights : array of shape (n,), optional
+
+    Examples
+    --------
+    >>> spread(np.array([[0.0], [2.0]])), spread(np.array([[0.0], [2.0]]), 2.0)
+    (2.0, 0.5)
+    """
+    weights = np.ones(X.shape[0]) if weights is None else weights.astype(float)
+    weights = weights / weights.sum()
+    mean = np.zeros(X.shape[1])
+    variance = np.zeros(X.shape[1])
+    parts = list(gen_batches(X.shape[0], ROWS))
+    for part in parts:
+        mean += X[part].T.astype(float) @ weights[part]
+    for part in parts:
+        variance += _moments(X[part], mean, weights[part])
+    return 2 * float(np.sum(np.maximum(variance, 0) / np.square(length_scale)))
+
+
+def _moments(rows, mean: NDArray, weights: NDArray) -> NDArray:
+    """Weighted sum of (x - mean)^2 over some rows, per feature."""
+    if not sparse.issparse(rows):
+        return weights @ np.square(rows - mean)
+    # x^2 - 2 x mean + mean^2, where only the last term is of all entries
+    rows = rows.astype(float)
+    return rows.power(2).T @ weights - 2 * mean * (rows.T @ weights) + weights.sum() * mean**2
+
+
+def class_spread(labelled: Labelled, kernels: PerClass) -> float:
+    """The largest spread that a kernel sees among the points of its classes, in units of its length scales."""
+    spreads = []
+    for k, kernel in enumerate(kernels.distinct):
+        rows = np.flatnonzero(np.isin(labelled.y, kernels.classes(k)))
+        X, weights = labelled.X, labelled.weights
+        if len(rows) < len(labelled):
+            X, weights = X[rows], None if weights is None else weights[rows]
+        spreads.append(spread(X, length_unit(kernel), weights))
+    return max(spreads)
+
+
+def default_factors(of_spread: float, count: int = COUNT) -> NDArray:
+    """Factors for the length scale, from twice the root mean square distance downwards by sqrt(2).
+
+    Twice the typical distance is nearly flat (the largest class wins), and a 1500th of it is nearest neighbour on any
+    data we have met. The rule is equivariant to the units of X.
+    """
+    if not of_spread > 0:
+        raise ValueError("all points are the same, so there is no length scale to choose: give selection=None")
+    return 2 * np.sqrt(of_spread) * RATIO ** -np.arange(count)
+
+
+def given_factors(length_scales) -> NDArray:
+    """What the user asks for, longest first."""
+    factors = np.asarray(length_scales, dtype=float)
+    if factors.ndim != 1 or not factors.size or not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(f"length_scales must be a list of positive finite numbers, got {length_scales!r}")
+    return np.sort(factors)[::-1]
+
+
+def candidate_factors(kernels: Sequence, of_spread: float, length_scales, *, bounded: bool) -> NDArray:
+    """The factors to try for the length scales, longest first.
+
+    Parameters
+    ----------
+    kernels : sequence of kernels
+        The different kernels in use; at least one must have a length scale that is not fixed.
+    of_spread : float
+        Mean squared distance of the points in units of the length scale; see `spread`.
+    length_scales : array-like or None
+        What the user asks for; None for `default_factors`.
+    bounded : bool
+        Whether the default is cut to the bounds of the kernels.
+    """
+    if not any(map(free_length_scales, kernels)):
+        raise ValueError(
+            f"there is no length scale to choose: {kernels[0]!r} has none that is free; give selection=None"
+        )
+    if length_scales is not None:
+        return given_factors(length_scales)
+    factors = default_factors(of_spread)
+    inside = within_bounds(factors, kernels) if bounded else factors
+    if not inside.size:
+        raise ValueError(
+            f"no length scale to try: the data suggest factors of {factors[-1]:.3g} to {factors[0]:.3g}, outside the "
+            f"bounds of {kernels[0]!r}; widen length_scale_bounds or give length_scales"
+        )
+    return inside
+
+
+def finer_factors(best: float, kernels: Sequence, *, bounded: bool) -> NDArray:
+    """Factors between the best of the default grid and its two neighbours, spaced by 2^(1/8).
+
+    In pairs of ratio sqrt(2), of which the second costs only a square.
+    """
+    steps = np.array([3, -1, 2, -2, 1, -3])
+    factors = best * 2 ** (steps / 8)
+    return within_bounds(factors, kernels) if bounded else factors
+
+
+def within_bounds(factors: NDArray, kernels: Sequence) -> NDArray:
+    """The factors that keep the length scales of all kernels within their bounds."""
+    low, high = np.array([length_scale_bounds(kernel) for kernel in kernels]).T
+    return factors[(factors >= low.max()) & (factors <= high.min())]
+
+
+def length_scale_of(kernels: Sequence) -> float:
+    """What a factor of 1 stands for: the length scale if there is just one, and 1 if there are several."""
+    unit = np.asarray(length_unit(kernels[0]))
+    return 1.0 if len(kernels) > 1 or unit.size > 1 else float(unit.item())

@@ -1,0 +1,92 @@
+"""Leave-one-out class sums along a path of length scales: one pass over the pairs for many of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn import get_config
+
+from coxfield.engine.tiles import over_rows, whole_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Group, Labelled, Part
+    from coxfield.engine.weights import ClassWeights
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import Bound, Covariance
+
+
+def loo_log_sums(
+    labelled: Labelled, covariances: PerClass[Covariance], factors: NDArray, done=None
+) -> Iterator[NDArray]:
+    """Leave-one-out log class sums for each factor of the length scale, arrays of shape (n, n_classes).
+
+    It is fastest from long to short, and where a factor is 1 / sqrt(2) of the one before. Factors are taken a few at a
+    time, so that what is held stays within scikit-learn's `working_memory`. `done(rows)` hears of progress: over the
+    whole path it is told of `work_units` rows.
+    """
+    store, batch = labelled.under(covariances), _batch_size(labelled)
+    for start in range(0, len(factors), batch):
+        some = factors[start : start + batch]
+        logs = np.full((len(some), len(labelled), labelled.n_classes), -np.inf)
+        for group in store.groups:
+            _add_group(logs, labelled, group, some, done)
+        yield from logs
+
+
+def work_units(labelled: Labelled, covariances: PerClass[Covariance], n_factors: int) -> int:
+    """How many rows `loo_log_sums` tells `done` of."""
+    return -(-n_factors // _batch_size(labelled)) * len(labelled) * len(covariances.distinct)
+
+
+def _batch_size(labelled: Labelled) -> int:
+    """How many length scales a pass over the pairs may serve."""
+    one = len(labelled) * labelled.n_classes * 8
+    return max(1, int(get_config()["working_memory"] * 2**20 / 2) // one)
+
+
+def _add_group(logs: NDArray, labelled: Labelled, group: Group, factors: NDArray, done) -> None:
+    """Write the log sums over the points of one group."""
+    for part in group.parts:
+        rows, points = _all_rows(labelled, part)
+        own = part.column_of(rows)
+
+        def work(some: slice, part=part, rows=rows, points=points, own=own) -> None:
+            place = np.ix_(np.arange(len(factors)), rows[some], part.classes)
+            logs[place] = np.logaddexp(logs[place], _part_logs(part, points[some], own[some], factors))
+
+        over_rows(work, len(rows), whole_rows(len(rows), len(part.rows), points.dtype.itemsize), done)
+
+
+def _all_rows(labelled: Labelled, part: Part) -> tuple[NDArray, Bound]:
+    """All labelled points in the coordinates of a part; the part's own, without a copy, where it holds them all."""
+    if len(part.rows) == len(labelled):
+        return part.rows, part.points
+    return np.arange(len(labelled)), part.points.at(labelled.X)
+
+
+def _part_logs(part: Part, points: Bound, own: NDArray, factors: NDArray) -> NDArray:
+    """Log sums of some points over a part, shape (factors, points, classes of the part)."""
+    sums = np.zeros((len(factors), len(points), len(part.classes)))
+    tops = points.walk(part.points, factors, own, _Adder(part.weights, sums))
+    with np.errstate(divide="ignore"):
+        return np.log(sums) + tops[:, :, None]
+
+
+@dataclass(frozen=True)
+class _Adder:
+    """Adds what a walk hands over to the class sums."""
+
+    weights: ClassWeights
+    sums: NDArray
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        self.weights.add(tile, start, self.sums[k])
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        self.weights.add_entries(at, columns, values, self.sums[k])

@@ -1,0 +1,132 @@
+"""Marginals of labelled points whose labels are hidden, by chains that sample all folds at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from coxfield.field.sampling.chains import states
+from coxfield.field.sampling.swendsen_wang import PROPOSALS, SwendsenWang
+from coxfield.selection import uniform_label
+from coxfield.selection.folds import hide
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.field import LabelField
+
+CHAINS = 16  # at least; each fold has as many as any other
+BURN_IN, DRAWS = 15, 30  # steps of a chain: clusters forget their start within a few
+NEARLY_ALL = 0.95  # of the unlabelled points in one class: the other classes have lost
+
+
+def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], seed: int = 0) -> NDArray:
+    """Marginals of all rows by several chains for each fold, shape (n_chains, n_folds, n, Q).
+
+    Parameters
+    ----------
+    field : LabelField
+        Of all points, none of them labelled.
+    codes : array of shape (n,)
+        Class numbers, -1 for unlabelled rows.
+    hidden : list of arrays
+        Rows to hide together.
+    seed : int
+
+    Examples
+    --------
+    A point beside one of the first class, seen from the others:
+
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.field import LabelField
+    >>> X = np.array([[0.0], [0.3], [5.0]])
+    >>> field = LabelField.from_points(X, 3.0 * RBF(0.5), labels=[-1, -1, -1], n_classes=2)
+    >>> chain_marginals(field, np.array([0, 0, 1]), [np.array([1])]).mean(axis=0)[0, 1].round(1)
+    array([0.9, 0.1])
+    """
+    unary = np.tile(clamped_unary(field, codes, hidden), (repeats(hidden), 1, 1))
+    # Chains with unary terms of their own: no more in a sampler than it moves at once.
+    size = max(1, int(PROPOSALS / max(field.totals.sum() / 2, 1)))
+    rng = np.random.default_rng(seed)
+    means = np.concatenate([_chain_means(field, unary[part], rng) for part in gen_batches(len(unary), size)])
+    return means.reshape(-1, len(hidden), *means.shape[1:])
+
+
+def repeats(hidden: list[NDArray]) -> int:
+    """Chains of each fold."""
+    return -(-CHAINS // len(hidden))
+
+
+def clamped_unary(field: LabelField, codes: NDArray, hidden: list[NDArray]) -> NDArray:
+    """Unary terms of the field when all labelled rows but those of a fold stay as they are, shape (n_folds, n, Q)."""
+    visible = np.array([hide(codes, rows) for rows in hidden])
+    other = (visible >= 0)[:, :, None] & (visible[:, :, None] != np.arange(field.n_classes))
+    return np.where(other, np.inf, field.relative_unary)
+
+
+def _chain_means(field: LabelField, unary: NDArray, rng: np.random.Generator) -> NDArray:
+    """Mean distribution of each node in each chain, every chain with unary terms of its own."""
+    sampler = SwendsenWang(replace(field, relative_unary=unary))
+    total = np.zeros(unary.shape)
+    for step, state in enumerate(states(sampler, rng, sampler.init(rng, len(unary)), BURN_IN + DRAWS)):
+        if step >= BURN_IN and state.probabilities is not None:  # Swendsen-Wang always knows them
+            total += state.probabilities
+    return total / DRAWS
+
+
+def held_out(chains: NDArray, hidden: list[NDArray]) -> NDArray:
+    """Marginals of rows by the chains of the fold that hides them, (n_chains, n, Q); NaN for rows never hidden."""
+    result = np.full((len(chains), *chains.shape[2:]), np.nan)
+    for fold, rows in enumerate(hidden):
+        result[:, rows] = chains[:, fold, rows]
+    return result
+
+
+def one_takes_all(chains: NDArray) -> bool:
+    """Whether in most chains one class is the most probable of nearly all unlabelled rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ordered, mixed = np.tile([0.1, 0.9], (20, 1)), np.eye(2)[np.arange(20) % 2]
+    >>> one_takes_all(np.array([[ordered, ordered, mixed]])), one_takes_all(np.array([[ordered, mixed, mixed]]))
+    (True, False)
+    """
+    if chains.shape[2] < 2:
+        return False
+    winners = chains.argmax(axis=-1)[..., None] == np.arange(chains.shape[-1])
+    return bool(np.mean(winners.mean(axis=2).max(axis=-1) > NEARLY_ALL) > 1 / 2)
+
+
+def scores(probabilities: NDArray, y: NDArray, n_draws: int = DRAWS) -> tuple[float, float]:
+    """Log loss with the uniform label mixed in, see `uniform_label`, and the share of errors.
+
+    Each chain answers for itself. Chains that froze in different labellings are each sure of theirs, and their mean
+    must not pass for doubt, nor for luck.
+
+    Parameters
+    ----------
+    probabilities : array of shape (n_chains, n, n_classes)
+        Means over the draws of each chain. One draw of uniform labels is added, for what no draw showed is not
+        impossible.
+    y : array of shape (n,), class numbers
+    n_draws : int, optional
+        Draws of a chain; by default as many as `chain_marginals` takes.
+
+    Examples
+    --------
+    Right three times; less sure is better with so few labels:
+
+    >>> import numpy as np
+    >>> right = np.array([0, 0, 0])
+    >>> [round(scores(np.tile([p, 1 - p], (1, 3, 1)), right, 100)[0], 2) for p in (0.5, 0.9, 1.0)]
+    [0.69, 0.38, 0.67]
+    """
+    _, n, n_classes = probabilities.shape
+    logs = np.log((n_draws * probabilities + 1 / n_classes) / (n_draws + 1))
+    wanted = uniform_label.mixed(logs, y, n)
+    return float(-wanted.mean()), float((probabilities.mean(axis=0).argmax(axis=1) != y).mean())
