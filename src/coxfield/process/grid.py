@@ -132,6 +132,6 @@ class Intensity:
 
     def plot(self, ax=None):
         """Draw the intensity: a curve on the line, a picture with a colour bar in the plane; returns the axes."""
-        from coxfield.process.pictures import plot_intensity
+        from coxfield.plotting.processes import plot_intensity
 
         return plot_intensity(self, ax)

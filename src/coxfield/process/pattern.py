@@ -71,6 +71,6 @@ class Pattern:
         -------
         matplotlib Axes
         """
-        from coxfield.process.pictures import plot_pattern
+        from coxfield.plotting.processes import plot_pattern
 
         return plot_pattern(self, ax)
