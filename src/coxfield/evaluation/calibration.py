@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Reliability:
     """How often the most probable class was right, beside its predicted probability.
 
-    That probability is called the confidence. The arrays have one entry per bin of the confidence; NaN for an empty bin.
+    That probability is called the confidence. The arrays have one entry per bin of it; NaN if it is empty.
     """
 
     edges: NDArray

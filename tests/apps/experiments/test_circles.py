@@ -3,9 +3,9 @@ import pytest
 
 from coxfield import LGCPClassifier
 from coxfield.apps.experiments import circles
-from coxfield.apps.report.blocks import Figure, Note
+from coxfield.apps.report.blocks import Figure, Note, Verdict
+from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import DONE, Record, Records
-from coxfield.apps.report.tasks import attempt
 
 
 @pytest.fixture(scope="module")
@@ -79,18 +79,19 @@ def drawn(n_rings, errors):
 @pytest.mark.parametrize(
     ("two", "three", "verdicts"),
     [
-        ([0, 0], [0, 0], [True, True]),
-        ([0, 1], [6, 1], [True, True]),
-        ([2, 0], [0, 0], [False, True]),
-        ([0, 0], [0, 7], [True, False]),
+        ([0, 0], [0, 0], [Verdict.BORNE_OUT, Verdict.BORNE_OUT]),
+        ([0, 1], [6, 1], [Verdict.BORNE_OUT, Verdict.BORNE_OUT]),
+        ([2, 0], [0, 0], [Verdict.NOT_BORNE_OUT, Verdict.BORNE_OUT]),
+        ([0, 0], [0, 7], [Verdict.BORNE_OUT, Verdict.NOT_BORNE_OUT]),
     ],
 )
 def test_verdicts_follow_the_worst_draw(two, three, verdicts):
     claims = circles.claims({record.task: record for record in (drawn(2, two), drawn(3, three))})
-    assert [claim.holds for claim in claims] == verdicts
-    assert f"at most {max(two)} of 100 labels not recovered in any of 2 draws" in claims[0].finding
+    assert [claim.verdict for claim in claims] == verdicts
+    assert f"in the worst of 2 draws {max(two)} of 100 labels are not recovered" in claims[0].finding
 
 
 def test_one_ring_count_alone_is_judged_alone():
     record = drawn(3, [0, 1])
-    assert [claim.holds for claim in circles.claims({record.task: record})] == [None, True]
+    verdicts = [claim.verdict for claim in circles.claims({record.task: record})]
+    assert verdicts == [Verdict.NOT_TESTED, Verdict.BORNE_OUT]

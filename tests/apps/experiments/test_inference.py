@@ -7,10 +7,11 @@ from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import SLGCPClassifier
 from coxfield.apps.experiments import inference, semi_supervised
+from coxfield.apps.experiments.bins import sums
 from coxfield.apps.report.blocks import Figure, Note, Table
 from coxfield.apps.report.records import DONE, Record
+from coxfield.calibration import reliability
 from coxfield.datasets import DatasetUnavailableError
-from coxfield.evaluation.calibration import reliability
 
 
 def record(data, labels, way, seed, **result):
@@ -81,20 +82,10 @@ def test_all_three_ways_are_tried_on_a_partition(monkeypatch):
     json.dumps([cut, drawn], allow_nan=False)
 
 
-def test_pooled_bins_are_those_of_all_points_together():
-    parts = [probabilities(seed) for seed in (0, 1, 2)]
-    judged = [reliability(y, p) for p, y in parts]
-    found = inference.pooled([{"log_loss": one.log_loss, "bins": inference._sums(one)} for one in judged])
-    whole = reliability(np.concatenate([y for _, y in parts]), np.concatenate([p for p, _ in parts]))
-    np.testing.assert_array_equal(found.counts, whole.counts)
-    for name in ("edges", "confidence", "accuracy", "standard_error", "log_loss", "error"):
-        np.testing.assert_allclose(getattr(found, name), getattr(whole, name), err_msg=name)
-
-
 def test_what_is_found_becomes_a_table_and_diagrams():
-    sums = inference._sums(reliability(*reversed(probabilities(0))))
+    bins = sums(reliability(*reversed(probabilities(0))))["bins"]
     records = [record("oil", 4, "map", seed, error=error, trivial=error > 40) for seed, error in enumerate((2.0, 50.0))]
-    judged = {"error": 10.0, "trivial": False, "bins": sums}
+    judged = {"error": 10.0, "trivial": False, "bins": bins}
     ways = {"marginals": {**judged, "log_loss": 0.25}, "perturb_and_map": {**judged, "log_loss": 0.5}}
     records.append(record("oil", 4, "sampled", 0, **ways))
     table, figure = inference.render({one.task: one for one in records})

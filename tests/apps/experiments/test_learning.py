@@ -2,60 +2,65 @@ import numpy as np
 import pytest
 
 from coxfield.apps.experiments import learning
-from coxfield.datasets import DatasetUnavailableError
+from coxfield.apps.report.blocks import Figure, Table
+from coxfield.apps.report.perform import attempt
+from coxfield.apps.report.records import DONE, UNAVAILABLE, Record
+
+LEARNED = [method for method in learning.METHODS if method.startswith("pseudo_likelihood")]
 
 
-def record(method, loss, error):
-    return learning.Record("Synth", 250, method, loss, error)
+@pytest.mark.parametrize("data", ["Synth", "Diabetes", "Banana"])
+def test_learning_lowers_the_log_loss_on_the_embedded_sets(data):
+    seeds = range(min(learning.PARTITIONS[data], 2))
+
+    def mean(method):
+        return np.mean([learning.measure(data, method, seed)["log_loss"] for seed in seeds])
+
+    assert max(map(mean, LEARNED)) < mean("loo_error")
 
 
-def test_learning_lowers_the_log_loss_on_the_embedded_sets():
-    methods = ("loo_error", *learning.LEARNED)
-    for data in ("Synth", "Diabetes", "Banana"):
-        plain, *learned = (np.mean(found.log_loss) for found in learning.run(data, partitions=3, methods=methods))
-        assert max(learned) < plain, data
+def record(method, seed, loss, error):
+    task = learning.name("Banana", method, seed)
+    return Record(task, {}, DONE, {"train": 400, "log_loss": loss, "error": error})
 
 
-def test_verdict_compares_log_loss_and_error():
-    plain = record("loo_error", (0.3, 0.5), (9.0, 11.0))
-    assert (
-        learning.against(record("pseudo_likelihood", (0.2, 0.4), (10.0, 12.0)), plain) == "log loss lower, error higher"
-    )
-    assert learning.against(record("pseudo_likelihood", (0.41,), (10.0,)), plain) == "log loss higher, error same"
-    table = learning.render([plain, record("pseudo_likelihood", (0.2, 0.4), (10.0, 12.0))])
-    assert list(table.columns[-1].cells) == ["", "log loss lower, error higher"]
-    assert list(table.columns[3].cells) == ["0.400 ± 0.100", "0.300 ± 0.100"]
+def test_rows_are_means_and_differences_are_taken_partition_by_partition():
+    records = [
+        record("loo_error", 0, 0.3, 9.0),
+        record("loo_error", 1, 0.5, 11.0),
+        record("pseudo_likelihood", 0, 0.2, 10.0),
+        record("pseudo_likelihood", 1, 0.4, 12.0),
+    ]
+    (table,) = learning.render({one.task: one for one in records})
+    rows = {row[:2]: row[2:] for row in table.rows}
+    assert rows["Banana", "loo_error"] == ("400", "2", "0.400 ± 0.100", "–", "10.0 ± 1.0")
+    assert rows["Banana", "pseudo_likelihood"] == ("400", "2", "0.300 ± 0.100", "−0.100 ± 0.000", "11.0 ± 1.0")
+    assert set(rows["Synth", "loo_error"]) == {"–"}
 
 
-def test_gaussian_processes_are_spared_large_sets(monkeypatch):
-    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
-    monkeypatch.setattr(learning, "load", lambda data, seed: (X, y, X, y))
-    monkeypatch.setattr(learning, "GPC_MOST", 39)
-    assert list(learning.run("Synth", methods=("Gaussian process",))) == []
-    monkeypatch.setattr(learning, "GPC_MOST", 40)
-    (found,) = learning.run("Synth", methods=("Gaussian process",))
-    assert found.train == 40
+def test_gaussian_processes_are_spared_large_sets():
+    methods = {task.arguments.get("method") for task in learning.tasks(False) if "/satimage/" in task.name}
+    assert methods == set(learning.METHODS) - {"Gaussian process"}
 
 
-def test_peers_give_probabilities():
+@pytest.mark.parametrize("peer", [learning.gaussian_process, learning.support_vectors])
+def test_peers_give_probabilities(peer):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
-    for peer in (learning.gaussian_process(3), learning.support_vectors(3)):
-        assert peer.fit(X, y).predict_proba(X).shape == (60, 2)
+    assert peer(3).fit(X, y).predict_proba(X).shape == (60, 2)
 
 
-def test_a_set_that_is_not_there_costs_its_rows_and_a_sentence(monkeypatch, tmp_path, capsys):
+def test_a_set_that_is_not_there_is_said_in_its_record(monkeypatch, tmp_path):
     monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
     monkeypatch.setenv("COXFIELD_CACHE", str(tmp_path))
-    with pytest.raises(DatasetUnavailableError):
-        learning.load("satimage")
-    monkeypatch.setattr(learning, "METHODS", {"loo_error": learning.METHODS["loo_error"]})
-    learning.main(["Synth", "satimage"])
-    printed = capsys.readouterr().out
-    assert "satimage is left out" in printed
-    assert "Synth" in printed
+    (task, *_) = [task for task in learning.tasks(False) if "/satimage/" in task.name]
+    assert attempt(task).status == UNAVAILABLE
 
 
-def test_the_diagram_is_drawn(tmp_path):
-    learning.main(["--plot", str(tmp_path / "a.png")])
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+def test_the_reliability_diagram_is_drawn_from_its_record():
+    (task,) = [task for task in learning.tasks(True) if task.name == learning.RELIABILITY]
+    table, drawn = learning.render({task.name: attempt(task)})
+    assert isinstance(table, Table)
+    assert isinstance(drawn, Figure)
+    names = [text.get_text() for text in drawn.figure.axes[0].get_legend().get_texts()]
+    assert [name.partition(":")[0] for name in names] == ["before learning", "after learning"]

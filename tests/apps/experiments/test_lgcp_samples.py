@@ -3,8 +3,8 @@ import pytest
 
 from coxfield.apps.experiments import lgcp_samples
 from coxfield.apps.report.blocks import Figure, Note
+from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import Records
-from coxfield.apps.report.tasks import attempt
 
 
 @pytest.fixture(scope="module")
@@ -35,4 +35,4 @@ def test_the_figure_is_drawn_from_the_record_alone(record, monkeypatch):
     np.testing.assert_array_equal(intensity.get_images()[0].get_array(), np.transpose(record.result["intensity"]))
     np.testing.assert_array_equal(points.collections[0].get_offsets(), record.result["points"])
     assert f"{len(record.result['points'])} points were drawn" in note.text
-    assert "165 of a random one" in note.text
+    assert "165 for a random one" in note.text

@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 
 from coxfield.apps.experiments import mnist
 from coxfield.apps.experiments import mnist_methods as methods
-from coxfield.apps.report.blocks import Note, Table
+from coxfield.apps.report.blocks import Note, Table, Verdict
 from coxfield.apps.report.records import DONE, Record
 
 
@@ -50,8 +50,9 @@ def test_the_nearest_neighbour_is_the_nearest(digits):
 def test_a_subset_of_all_points_chooses_what_all_points_do():
     whole, drawn = methods.lgcp(), methods.lgcp_from_subset(points=500, seed=0)
     assert drawn["length_scale"] == pytest.approx(whole["length_scale"], rel=1e-4)
-    assert drawn["loo_error"] == pytest.approx(whole["loo_error"])
-    assert drawn["wrong"] == whole["wrong"]
+    # The order of the points, and so the rounding, differs: a tie may go the other way, here and there.
+    assert drawn["loo_error"] == pytest.approx(whole["loo_error"], abs=100 / 500)
+    assert len(set(drawn["wrong"]) ^ set(whole["wrong"])) <= 1
 
 
 def test_the_svms_parameters_are_those_of_least_held_out_error():
@@ -67,6 +68,9 @@ def test_the_svms_parameters_are_those_of_least_held_out_error():
 def test_mcnemar_is_twice_the_tail_of_a_fair_coin(first, second):
     expected = min(1, 2 * binom.cdf(min(first, second), first + second, 0.5))
     assert mnist.mcnemar(first, second) == pytest.approx(expected)
+
+
+YES, NO, NOT_TESTED = Verdict.BORNE_OUT, Verdict.NOT_BORNE_OUT, Verdict.NOT_TESTED
 
 
 def records(**wrong):
@@ -87,22 +91,27 @@ def records(**wrong):
 @pytest.mark.parametrize(
     ("wrong", "verdicts"),
     [
-        ({"lgcp": range(300), "nearest": range(10, 312)}, [True, None, True]),
-        ({"lgcp": range(300), "nearest": range(250)}, [False, None, True]),
-        ({"lgcp": range(440)}, [None, None, False]),  # 4.4 %: within two standard errors of 4.5 %
-        ({"subset": range(340)}, [None, True, None]),  # 3.4 %: within two standard errors of 3.11 %
-        ({"subset": range(350)}, [None, False, None]),
-        ({"nearest": range(300)}, [None, None, None]),
+        ({"lgcp": range(300), "nearest": range(10, 312)}, [YES, NOT_TESTED, YES]),
+        ({"lgcp": range(300), "nearest": range(250)}, [NO, NOT_TESTED, YES]),  # 0.5 percentage points apart
+        ({"lgcp": range(300), "nearest": range(300, 600)}, [YES, NOT_TESTED, YES]),  # other points, but as many
+        ({"lgcp": range(400), "nearest": range(400, 800)}, [NO, NOT_TESTED, YES]),  # as many, but not sure enough
+        ({"lgcp": range(440)}, [NOT_TESTED, NOT_TESTED, NO]),  # 4.4 %: within two standard errors of 4.5 %
+        ({"subset": range(340)}, [NOT_TESTED, YES, NOT_TESTED]),  # 3.4 %: within two standard errors of 3.11 %
+        ({"subset": range(350)}, [NOT_TESTED, NO, NOT_TESTED]),
+        ({"nearest": range(300)}, [NOT_TESTED] * 3),
     ],
 )
 def test_verdicts_follow_the_errors(wrong, verdicts):
-    assert [claim.holds for claim in mnist.claims(records(**wrong))] == verdicts
+    assert [claim.verdict for claim in mnist.claims(records(**wrong))] == verdicts
 
 
 def test_findings_say_what_the_verdicts_follow():
     like, sufficient, _ = mnist.claims(records(lgcp=range(300), nearest=range(10, 312), subset=range(500)))
     assert "3.00 % against 3.02 % of 1-NN; 10 test points are wrong by LGCP alone and 12 by 1-NN alone" in like.finding
-    assert "5.00 % over 1 draws, the worst 5.00 %; the standard error of 3.11 % is 0.17" in sufficient.finding
+    assert (
+        "5.00 % over 1 draws, 5.00 % in the worst; a mean of at most 3.11 % and two standard errors of 0.17 is"
+        in sufficient.finding
+    )
 
 
 def test_published_figures_stand_beside_ours():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from coxfield.apps.experiments import neighbour_graph
+from coxfield.apps.report.blocks import Verdict
 
 
 def partly(truth, known):
@@ -53,7 +54,12 @@ def test_table_and_claim_carry_a_connected_graph_on_and_count_solutions():
     assert [row[1] for row in rows] == ["3.00 ± 1.00", "1.50 ± 0.50", "1.00 ± 0.00"]
     assert [row[2] for row in rows] == ["20.00 ± 10.00", "75.00 ± 25.00", "25.00 ± 25.00"]
     assert [row[3] for row in rows] == ["0 of 2", "1 of 2", "0 of 2"]
-    assert neighbour_graph.claim(results, "oil").holds is False
-    assert "75.0 % of the points at best, with k = 2" in neighbour_graph.claim(results, "oil").finding
-    assert neighbour_graph.claim(results[1:], "oil").holds is True
-    assert neighbour_graph.claim([], "oil").holds is None
+    assert neighbour_graph.claim(results, "oil").verdict == Verdict.NOT_BORNE_OUT
+    assert "100.0 % of the points in the best partition" in neighbour_graph.claim(results, "oil").finding
+    assert neighbour_graph.claim(results[1:], "oil").verdict == Verdict.BORNE_OUT
+    assert neighbour_graph.claim([], "oil").verdict == Verdict.NOT_TESTED
+
+
+def test_parts_that_are_nearly_the_classes_are_trivial_too():
+    nearly = [{"parts": [3, 1], "right": [99.2, 50.0], "trivial": None}]
+    assert neighbour_graph.claim(nearly, "oil").verdict == Verdict.NOT_BORNE_OUT

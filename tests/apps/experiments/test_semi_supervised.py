@@ -6,11 +6,12 @@ import pytest
 
 from coxfield.apps.experiments import semi_supervised
 from coxfield.apps.experiments.curves import NAMES, curves_of
-from coxfield.apps.report.blocks import Figure, Note, Table
+from coxfield.apps.report.blocks import Figure, Note, Table, Verdict
+from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import DONE, FAILED, Record
-from coxfield.apps.report.tasks import attempt
 
 HELIX, RMNIST, OIL = semi_supervised.ITEMS
+YES, NO, NOT_TESTED = Verdict.BORNE_OUT, Verdict.NOT_BORNE_OUT, Verdict.NOT_TESTED
 ERRORS = {"SVM": 40.0, "GPC": 35.0, "LGCP": 30.0, "SLGCP": 8.0, "harmonic": 8.5}
 
 
@@ -34,7 +35,7 @@ def invented(item, errors=ERRORS, spread=1.0, quick=False):
 
 
 def verdicts(item, found):
-    return {claim.statement.partition(": ")[2]: claim.holds for claim in item.claims(found)}
+    return {claim.statement.partition(": ")[2]: claim.verdict for claim in item.claims(found)}
 
 
 @pytest.mark.usefixtures("_small")
@@ -132,31 +133,31 @@ def test_the_figure_shows_each_mean_beside_its_number_of_labels():
 
 
 def test_claims_hold_where_errors_bear_them_out():
-    assert set(verdicts(OIL, invented(OIL)).values()) == {False, True}  # in step, half a point apart in every partition
-    alike = verdicts(OIL, invented(OIL, {**ERRORS, "harmonic": 8.0}))
-    assert list(alike.values()) == [True, True, True]
+    # In step, half a point apart in every partition: alike.
+    assert list(verdicts(OIL, invented(OIL)).values()) == [YES, YES, YES]
 
 
 def test_claims_fail_where_errors_contradict_them():
-    worse = invented(RMNIST, {**ERRORS, "LGCP": 7.9})
+    worse = invented(RMNIST, {**ERRORS, "LGCP": 7.9, "harmonic": 11.0})
     beats, like, trivial = RMNIST.claims(worse)
-    assert beats.holds is False
+    assert beats.verdict == NO
     assert "LGCP 7.90" in beats.finding
-    assert like.holds is False
-    assert "−0.50 ± 0.00 with 20" in like.finding
-    assert "apart with 10, 20, 30, 50 and 100" in like.finding
-    assert trivial.holds is True
+    assert like.verdict == NO
+    assert "−3.00 ± 0.00 with 20 (apart)" in like.finding
+    assert trivial.verdict == YES
 
 
-def test_a_difference_within_two_standard_errors_of_itself_is_none():
+@pytest.mark.parametrize(("spread", "verdict"), [(0.5, YES), (3.0, Verdict.UNDECIDED)])
+def test_errors_that_differ_by_chance_are_alike_only_if_they_are_known_well_enough(spread, verdict):
     found = invented(OIL)
     for name, record in found.items():
-        if "harmonic" in name:  # the other way round: differences of 2 - 0.5 and -2 - 0.5
+        if "harmonic" in name:  # out of step: differences alternate around -0.5 by 1 + spread
             seed = record.arguments["seed"]
-            found[name] = replace(record, result={"error": 8.5 - (-1) ** seed})
+            found[name] = replace(record, result={"error": 8.5 - spread * (-1) ** seed})
     claim = OIL.claims(found)[1]
-    assert claim.holds is True  # |-0.5| against 2 * 2 * sqrt(10 / 9 / 10) = 1.33
-    assert "−0.50 ± 0.67 with 10" in claim.finding
+    # The interval reaches to 0.5 and 2.26 standard errors of (1 + spread) sqrt(10 / 9 / 10): 1.63 for a spread of 0.5.
+    assert claim.verdict == verdict
+    assert ("too uncertain" in claim.finding) == (verdict == Verdict.UNDECIDED)
 
 
 def test_on_the_helix_the_fewest_labels_are_apart():
@@ -165,10 +166,10 @@ def test_on_the_helix_the_fewest_labels_are_apart():
         if name.startswith("curve-helix/10/harmonic/"):
             far[name] = replace(record, result={"error": 1.0})
     held = verdicts(HELIX, far)
-    assert held["SLGCP and harmonic functions perform alike with 20, 30, 50 and 100 labels"] is True
-    assert held["harmonic functions have a lower error than SLGCP with 10 labels"] is True
+    assert held["SLGCP and harmonic functions perform alike with 20, 30, 50 and 100 labels"] == YES
+    assert held["harmonic functions have a lower error than SLGCP with 10 labels"] == YES
     held = verdicts(HELIX, invented(HELIX))
-    assert held["harmonic functions have a lower error than SLGCP with 10 labels"] is False
+    assert held["harmonic functions have a lower error than SLGCP with 10 labels"] == NO
 
 
 @pytest.mark.parametrize("item", semi_supervised.ITEMS, ids=lambda item: item.name)
@@ -177,7 +178,7 @@ def test_without_records_nothing_is_claimed_and_the_command_is_named(item):
     assert isinstance(note, Note)
     assert f"coxfield reproduce {item.name}" in note.text
     assert ("COXFIELD_DATA" in note.text) == (item is not HELIX)
-    assert {claim.holds for claim in item.claims({})} == {None}
+    assert {claim.verdict for claim in item.claims({})} == {NOT_TESTED}
 
 
 def test_failures_and_missing_methods_leave_their_claims_open():
@@ -188,10 +189,10 @@ def test_failures_and_missing_methods_leave_their_claims_open():
     assert curves_of(found.values()).methods == ["GPC", "LGCP", "SLGCP"]
     _, table, _ = OIL.render(found)
     assert [row[0] for row in table.rows] == ["GPC", "LGCP", "SLGCP"]
-    assert list(verdicts(OIL, found).values()) == [None, None, True]
+    assert list(verdicts(OIL, found).values()) == [NOT_TESTED, NOT_TESTED, YES]
 
 
-def test_one_partition_has_no_standard_error_to_judge_by():
+def test_one_partition_decides_nothing():
     found = {name: record for name, record in invented(OIL).items() if record.arguments["seed"] == 0}
-    assert [claim.holds for claim in OIL.claims(found)] == [True, None, True]
+    assert [claim.verdict for claim in OIL.claims(found)] == [Verdict.UNDECIDED, Verdict.UNDECIDED, YES]
     assert OIL.render(found)[1].rows[0][1] == "41.00"

@@ -4,8 +4,8 @@ import numpy as np
 
 from coxfield.apps.experiments import semi_supervised, timings
 from coxfield.apps.report.blocks import Note, Table
+from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import DONE, UNAVAILABLE, Record
-from coxfield.apps.report.tasks import attempt
 
 
 def invented(quick, taken=(4.0, 2.0, 3.0)):

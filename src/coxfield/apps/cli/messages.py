@@ -21,7 +21,7 @@ def label_text(label) -> str:
 
 def counted(names: "Sequence[str]") -> str:
     """How many there are, and which."""
-    from coxfield.io.tables import listed
+    from coxfield.io.columns import listed
 
     return f"{len(names)} ({listed(names, quoted=False)})"
 

@@ -18,7 +18,7 @@ NAMES = {2: ("inner ring", "outer ring"), 3: ("inner ring", "middle ring", "oute
 
 
 def picture(n_rings: int, result: Mapping[str, Any]):
-    """Data with the errors circled, the predictive surface, and what was labelled, beside each other."""
+    """Three panels: the data with errors circled, the predictive surface, and the labels given."""
     figure = plotting.figure(12, 4.6)
     panels = figure.subplots(ncols=3)
     X, truth, y, labels = (np.array(result[key]) for key in ("points", "truth", "given", "found"))
@@ -42,7 +42,7 @@ def _draw_surface(panel, n_rings: int, result: Mapping[str, Any]) -> None:
     across, up, probability, winner = (np.array(result[key]) for key in ("across", "up", "probability", "winner"))
     least = 0 if n_rings == 2 else 1 / n_rings
     colours = panel.pcolormesh(across, up, probability, cmap="cividis", vmin=least, vmax=1, rasterized=True)
-    # Where the most probable ring changes, smoothed by a grid step, or the steps would show.
+    # Where the most probable ring changes. Smoothed over one grid step, because the steps would show.
     for ring in range(n_rings - 1):
         within = gaussian_filter((winner <= ring).astype(float), 1)
         panel.contour(across, up, within, levels=[0.5], colors="white", linewidths=1.2)
@@ -53,7 +53,7 @@ def _draw_surface(panel, n_rings: int, result: Mapping[str, Any]) -> None:
 def _draw_labelled(panel, X: NDArray, y: NDArray, names: Sequence[str]) -> None:
     panel.scatter(*X[y < 0].T, s=10, c="0.7", linewidths=0, label="not labelled")
     plotting.plot_points(X[y >= 0], y[y >= 0], panel, names, size=55)
-    panel.set_title("what was labelled")
+    panel.set_title("labels given")
     _legend_below(panel)
 
 

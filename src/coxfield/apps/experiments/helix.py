@@ -1,4 +1,4 @@
-"""Figure doubleHelix3D, with what the supervised and the semi-supervised classifier make of it."""
+"""Figure doubleHelix3D, with the labels that the supervised and the semi-supervised classifier find."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 NAME = "figure-helix"
 TASK = f"{NAME}/labels"
-INKS = (COLOURS[0], COLOURS[4])  # blue and orange: dark and light on grey paper too
+INKS = (COLOURS[0], COLOURS[4])  # blue and orange: one is dark and one is light in grey too
 SIZES = {"unlabelled": 9, "labelled": 48}
 
 
 def label_helix(labels_per_strand: int, seed: int, n_per_strand: int = 500) -> dict[str, Any]:
-    """Draw a double helix, label a few points of each strand, and find the rest in two ways."""
+    """Draw a double helix, label a few points of each strand, and find the other labels in two ways."""
     rng = np.random.default_rng(seed)
     X, truth = make_double_helix(n_per_strand, random_state=rng)
     known = np.concatenate(
@@ -48,7 +48,7 @@ def tasks(quick: bool) -> list[Task]:
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Figure | Note]:
-    """The data beside both labellings of them."""
+    """The data beside both labellings."""
     record = found.get(TASK)
     if record is None or not record.done:
         return [Note(f"There is no result, so no figure. Run `coxfield reproduce {NAME}`.")]
@@ -56,8 +56,8 @@ def render(found: Mapping[str, Record]) -> Sequence[Figure | Note]:
     labels = int((result["given"] >= 0).sum())
     wrong = {way: _wrong(result, way) for way in ("supervised", "semi-supervised")}
     caption = (
-        f"The double helix, {labels} of its {len(result['X']):,} points labelled (large, edged): the data, and labels "
-        "found by LGCP from the labelled points alone, and by SLGCP from all points."
+        f"The double helix, with {labels} of its {len(result['X']):,} points labelled (large, edged). From left: "
+        "the data; labels found by LGCP from the labelled points alone; labels found by SLGCP from all points."
     )
     description = (
         "Two strands of points wind around each other. The supervised classifier gives pieces of each strand to the "
@@ -73,7 +73,7 @@ def _wrong(result: Mapping[str, np.ndarray], way: str) -> float:
 
 
 def draw(result: Mapping[str, np.ndarray], wrong: Mapping[str, float]):
-    """Three views of the points: with their classes, and with the labels that each way found."""
+    """Three views of the points: with their classes, and with the labels that each classifier found."""
     drawn = figure(11, 5.4)
     panels = drawn.subplots(1, 3, subplot_kw={"projection": "3d"})
     titles = {"the data": "truth"} | {f"{way}: {share:.1f} % wrong": way for way, share in wrong.items()}
@@ -92,7 +92,11 @@ def _draw_points(panel, X, labels, given) -> None:
     for strand in (0, 1):
         kinds = {"unlabelled": (given < 0) & (labels == strand), "labelled": given == strand}
         for kind, members in kinds.items():
-            edge = {"linewidths": 1.1, "edgecolors": DARK, "depthshade": False}  # near or far, they were given
+            edge = {
+                "linewidths": 1.1,
+                "edgecolors": DARK,
+                "depthshade": False,
+            }  # the same near and far
             look = edge if kind == "labelled" else {"linewidths": 0}
             style = {"s": SIZES[kind], "c": INKS[strand], "marker": MARKERS[strand], **look}
             panel.scatter(*X[members].T, label=f"strand {strand + 1}, {kind}", **style)

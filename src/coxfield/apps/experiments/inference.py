@@ -1,4 +1,4 @@
-"""Most probable labelling, marginals and perturb-and-MAP with very few labels: errors, and calibration."""
+"""Most probable labelling, marginals and perturb-and-MAP with very few labels: errors and calibration."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield import SLGCPClassifier
+from coxfield.apps.experiments.bins import pooled, sums
 from coxfield.apps.experiments.semi_supervised import partition
 from coxfield.apps.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
+from coxfield.calibration import reliability
 from coxfield.estimators.semi_supervised import DRAWS, ChainsDisagreeWarning, TrivialLabellingWarning
-from coxfield.evaluation.calibration import Reliability, reliability
 from coxfield.plotting import figure, plot_reliability
 
 if TYPE_CHECKING:
@@ -22,33 +23,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.apps.report.records import Record
+    from coxfield.calibration import Reliability
 
 NAME = "table-inference"
 DATA = ("oil", "rMNIST", "digit1")
 LABELS, PARTITIONS = (4, 10), 10
 NAMES = {"map": "MAP", "marginals": "marginals", "perturb_and_map": "perturb-and-MAP"}
 SAMPLED = ("marginals", "perturb_and_map")
-TRIVIAL = 5.0  # per cent of the unlabelled points: a class with less has lost to the other
+TRIVIAL = 5.0  # per cent of the unlabelled points: a class with fewer has lost to the other
 JUDGED = (
-    "Test error: % of the unlabelled points, mean and standard error over random choices of the labelled points, in "
-    "which both classes occur. Trivial: less than 5 % of them go to one of the classes, of which each has about half."
+    "Test error: % of the unlabelled points, mean and standard error over random choices of the labelled points. Both "
+    "classes have a label. Trivial: one class gets less than 5 % of the unlabelled points, of which it has about half."
 )
 SET_UP = (
-    "MAP chooses the length scale by the error in cross validation of the labelled points, ten folds at most; the "
-    "others have the length scale and signal variance of least log loss of the marginals in the same folds."
+    "MAP chooses the length scale of least error in cross validation of the labelled points, at most ten folds. The "
+    "others take the length scale and signal variance for which the marginals have the least log loss in these folds."
 )
-LOSS = "Log loss: nats a point, after mixing in one draw of uniform labels; a coin has log 2 = 0.69."
+LOSS = "Log loss: nats per point, after one draw of uniform labels is mixed in; a coin has log 2 = 0.69."
 
 
 def most_probable(data: str, labels: int, seed: int) -> dict[str, Any]:
-    """Label the unlabelled points of one partition by the most probable labelling, and judge it."""
+    """Label the unlabelled points of one partition by the most probable labelling, and count errors."""
     X, truth, y = partition(data, labels, seed)
     classifier = _fit(SLGCPClassifier(), X, y)
     return _errors(classifier, truth, y < 0) | {"length_scale": _chosen(classifier, "length_scale")}
 
 
 def sampled(data: str, labels: int, seed: int) -> dict[str, Any]:
-    """Label them by marginals and by perturb-and-MAP, both with the parameters that suit the marginals."""
+    """Label them by marginals and by perturb-and-MAP, both with the parameters that are best for the marginals."""
     X, truth, y = partition(data, labels, seed)
     marginals = _fit(SLGCPClassifier(inference="marginals", random_state=seed), X, y)
     perturbed = SLGCPClassifier(marginals.kernel_, inference="perturb_and_map", selection=None, random_state=seed)
@@ -62,7 +64,7 @@ def sampled(data: str, labels: int, seed: int) -> dict[str, Any]:
 
 
 def _fit(classifier: SLGCPClassifier, X: NDArray, y: NDArray) -> SLGCPClassifier:
-    with warnings.catch_warnings():  # a trivial labelling counts as the error that it is, and R-hat is kept
+    with warnings.catch_warnings():  # a trivial labelling counts as an error, and R-hat is recorded
         warnings.simplefilter("ignore", TrivialLabellingWarning)
         warnings.simplefilter("ignore", ChainsDisagreeWarning)
         return classifier.fit(X, y)
@@ -74,7 +76,7 @@ def _chosen(classifier: SLGCPClassifier, column: str) -> float:
 
 
 def _errors(classifier: SLGCPClassifier, truth: NDArray, unknown: NDArray) -> dict[str, Any]:
-    """Error in per cent, and whether the labelling is trivial."""
+    """The error in per cent, and whether the labelling is trivial."""
     found = classifier.transduction_[unknown]
     smallest = min(100 * float(np.mean(found == label)) for label in classifier.classes_)
     return {"error": 100 * float(np.mean(found != truth[unknown])), "trivial": smallest < TRIVIAL}
@@ -85,41 +87,14 @@ def judge(classifier: SLGCPClassifier, truth: NDArray, unknown: NDArray) -> dict
     draws = DRAWS[classifier.inference]
     distributions = (draws * classifier.label_distributions_[unknown] + 1 / 2) / (draws + 1)
     judged = reliability(truth[unknown], distributions, classifier.classes_)
-    return _errors(classifier, truth, unknown) | {"log_loss": judged.log_loss, "bins": _sums(judged)}
-
-
-def _sums(judged: Reliability) -> dict[str, list]:
-    """Sums over the points of each bin, which can be added up over partitions."""
-    counts = judged.counts
-    confidence, right, spread = (
-        np.where(counts > 0, counts * mean, 0) for mean in (judged.confidence, judged.accuracy, judged.standard_error)
-    )
-    return {
-        "edges": judged.edges.tolist(),
-        "counts": counts.tolist(),
-        "confidence": confidence.tolist(),
-        "right": right.tolist(),
-        "variance": (spread**2).tolist(),
-    }
-
-
-def pooled(results: Sequence[dict[str, Any]]) -> Reliability:
-    """The reliability of the label distributions of several partitions together."""
-    bins = [result["bins"] for result in results]
-    counts, confidence, right, variance = (
-        np.sum([one[key] for one in bins], axis=0) for key in ("counts", "confidence", "right", "variance")
-    )
-    with np.errstate(invalid="ignore"):
-        means = confidence / counts, right / counts, np.sqrt(variance) / counts
-    loss = np.average([result["log_loss"] for result in results], weights=[sum(one["counts"]) for one in bins])
-    return Reliability(np.array(bins[0]["edges"]), *means, counts, float(loss), float(1 - right.sum() / counts.sum()))
+    return _errors(classifier, truth, unknown) | sums(judged)
 
 
 WAYS = {"map": most_probable, "sampled": sampled}
 
 
 def tasks(quick: bool) -> list[Task]:
-    """Two tasks for each data set, number of labels and partition; none in the quick run: they take long."""
+    """Two tasks per data set, number of labels and partition; none in the quick run, because they take long."""
     return [
         Task(name(data, labels, way, seed), WAYS[way], {"data": data, "labels": labels, "seed": seed})
         for data in DATA
@@ -138,13 +113,13 @@ def name(data: str, labels: int, way: str, seed: int) -> str:
 def render(found: Mapping[str, Record]) -> Sequence[Table | Figure | Note]:
     """Errors and log losses as a table, and reliability diagrams."""
     if not any(record.done for record in found.values()):
-        text = "There are no results: this item is not part of the quick run, for its data are read from a folder."
+        text = "There are no results: this item is not part of the quick run, because its data are read from a folder."
         return [Note(f"{text} Run `coxfield reproduce {NAME}`.")]
     rows = tuple(_row(found, data, labels) for data in DATA for labels in LABELS)
     losses = tuple(f"log loss, {NAMES[inference]}" for inference in SAMPLED)
     trivial = ("trivial MAP", "trivial marginals")
     headings = ("data", "labels", *(f"{one}, %" for one in NAMES.values()), *trivial, *losses)
-    caption = "Test error and log loss by three ways of reading the label field."
+    caption = "Test error and log loss of three ways to take labels from the label field."
     drawn = _diagrams(found)
     return [Table(caption, headings, rows, (JUDGED, SET_UP, LOSS)), *([drawn] if drawn else [])]
 
@@ -163,7 +138,7 @@ def _mean(results: Sequence[dict[str, Any]], key: str) -> Mean:
 
 
 def _results(found: Mapping[str, Record], data: str, labels: int, inference: str) -> list[dict[str, Any]]:
-    """What each partition gave, in the order of the seeds."""
+    """The results of all partitions, in the order of the seeds."""
     way = "map" if inference == "map" else "sampled"
     names = [name(data, labels, way, seed) for seed in range(PARTITIONS)]
     done = [found[task].result for task in names if task in found and found[task].done]
@@ -171,7 +146,7 @@ def _results(found: Mapping[str, Record], data: str, labels: int, inference: str
 
 
 def _diagrams(found: Mapping[str, Record]) -> Figure | None:
-    """A reliability diagram for each data set, all partitions and numbers of labels together."""
+    """One reliability diagram per data set, with all partitions and numbers of labels together."""
     panels = {data: _pooled_ways(found, data) for data in DATA}
     panels = {data: ways for data, ways in panels.items() if ways}
     if not panels:
@@ -181,9 +156,9 @@ def _diagrams(found: Mapping[str, Record]) -> Figure | None:
         plot_reliability(ways, ax)
         ax.set_title(data, y=1.18)
     caption = (
-        "Probability of the predicted class against how often it was right, unlabelled points of all partitions with "
-        f"{' and '.join(map(str, LABELS))} labels. Bars: two standard errors if points were independent, which those "
-        "of one partition are not."
+        "How often the predicted class was right, against its probability; unlabelled points of all partitions with "
+        f"{' and '.join(map(str, LABELS))} labels. Bars: two standard errors as if points were independent, which the "
+        "points of one partition are not."
     )
     return Figure(caption, drawn, _describe(panels), NAME)
 

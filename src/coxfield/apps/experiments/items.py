@@ -1,12 +1,14 @@
-"""All items of the paper, in its order, and one beyond it: what `coxfield reproduce` can make."""
+"""All items that `coxfield reproduce` can make: those of the paper in its order, then those beyond it."""
 
 from coxfield.apps.experiments import (
     circles,
     helix,
     inference,
+    learning,
     lgcp_samples,
     mnist,
     permanental,
+    samplers,
     semi_supervised,
     supervised,
     timings,
@@ -25,14 +27,16 @@ ITEMS: dict[str, Item] = {
         timings.ITEM,
         permanental.ITEM,
         inference.ITEM,
+        learning.ITEM,
+        samplers.ITEM,
     )
 }
 
 
 def choose(names: list[str] | None) -> list[Item]:
-    """The items of these names; all of them for no name, and for `all`."""
+    """The items of these names; all items if there is no name, or for the name `all`."""
     wanted = dict.fromkeys(names or ["all"])
     unknown = [name for name in wanted if name != "all" and name not in ITEMS]
     if unknown:
-        raise ValueError(f"there is no item {unknown[0]!r} to reproduce; there are all, {', '.join(ITEMS)}")
+        raise ValueError(f"there is no item {unknown[0]!r}: choose among all, {', '.join(ITEMS)}")
     return list(ITEMS.values()) if "all" in wanted else [ITEMS[name] for name in wanted]

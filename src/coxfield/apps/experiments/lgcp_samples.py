@@ -10,9 +10,8 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.apps.report.blocks import Figure, Note
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
-from coxfield.process import LogGaussianCoxProcess, Pattern
-from coxfield.process.grid import Grid, Intensity
-from coxfield.process.pictures import draw_sample
+from coxfield.plotting import draw_sample
+from coxfield.process import Grid, Intensity, LogGaussianCoxProcess, Pattern
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
 
 PROCESS = LogGaussianCoxProcess(RBF(1.0), mean=0.0)  # unit length scale and variance, as the paper states
 WINDOW = ((0, 10), (0, 10))  # ours: the paper does not say
-CELLS = 128  # a side: thirteen to a length scale, more than the eye can tell
+CELLS = 128  # per side: thirteen per length scale, more than the eye can see
 NAME = "figure-samples/intensity and points"
 
 
 def sample(seed: int) -> dict[str, Any]:
-    """Draw an intensity and its points, and keep what a picture can show of them."""
+    """Draw an intensity and its points. Digits that no picture can show are left out."""
     pattern = PROCESS.sample(WINDOW, resolution=CELLS, random_state=seed)
-    rho = cast("Intensity", pattern.intensity)  # what a Cox process leaves always has one
+    rho = cast("Intensity", pattern.intensity)  # a pattern of a Cox process always has one
     return {
         "window": WINDOW,
         "intensity": [[float(f"{value:.4g}") for value in row] for row in rho.values],
@@ -51,7 +50,7 @@ def tasks(quick: bool) -> list[Task]:
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Figure | Note]:
-    """The intensity beside its points, and how many points were to be expected."""
+    """The intensity beside its points, and the expected number of points."""
     record = found.get(NAME)
     if record is None or not record.done:
         return [Note("There is no result, so no figure. Run `coxfield reproduce figure-samples`.")]
@@ -60,13 +59,14 @@ def render(found: Mapping[str, Record]) -> Sequence[Figure | Note]:
         caption="Left: a random intensity, squared exponential kernel of unit variance and length scale, mean zero. "
         "Right: points drawn from it.",
         figure=draw_sample(pattern),
-        description=f"An intensity with peaks a length scale or two wide, and {len(pattern)} points that crowd there.",
+        description=f"An intensity with peaks one or two length scales wide, and {len(pattern)} points, mostly there.",
         name="lgcp_samples",
     )
     counts = (
-        f"{len(pattern)} points were drawn; {record.result['expected_of_intensity']:.0f} were to be expected of this "
-        f"intensity, and {record.result['expected_of_process']:.0f} of a random one. The paper's window and seed are "
-        "not known: ours is a square of side 10."
+        f"{len(pattern)} points were drawn. The expected number of points is "
+        f"{record.result['expected_of_intensity']:.0f} for this intensity, and "
+        f"{record.result['expected_of_process']:.0f} for a random one. The paper states neither window nor seed; our "
+        "window is a square of side 10."
     )
     return [drawn, Note(counts)]
 

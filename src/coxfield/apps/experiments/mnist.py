@@ -1,4 +1,4 @@
-"""Table results: test errors on MNIST of LGCP and of methods run beside it, and the figures that the paper prints."""
+"""Table results: test errors of LGCP and other methods on MNIST, beside the numbers that the paper prints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from coxfield.apps.experiments import mnist_methods as methods
-from coxfield.apps.report.blocks import MISSING, Claim, Mean, Note, Table, difference, mean_of
+from coxfield.apps.report.blocks import MISSING, Claim, Mean, Note, Table, Verdict, difference, mean_of
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from coxfield.apps.report.records import Record
 
 N_TEST = 10_000
-PAPER, NETWORK = 3.11, 4.5  # per cent: the paper's LGCP, and the network that it is said to outperform
+PAPER, NETWORK = 3.11, 4.5  # per cent: LGCP in the paper, and the network that it outperforms there
 SUBSET = 1000  # training points on which the paper chose the length scale
 SEEDS = 5  # draws of them
-TUNING = 5000  # training points to fit the SVM's parameters on; as many others measure them
-LEVEL = 0.05  # below it a difference is taken for real
+TUNING = 5000  # training points to fit the SVM on when its parameters are chosen; as many others measure the error
+SIMILAR = 0.5  # percentage points: methods that are closer, with confidence, are called similar
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: what was run, and what the paper prints."""
+    """A row of the table: the method, what the paper prints, and our tasks."""
 
     method: str
     published: float
     """Test error in the paper's table, per cent."""
     tasks: tuple[str, ...] = ()
-    """Names of the tasks that it is the mean of; none for what is only quoted."""
+    """Names of the tasks whose mean is shown; empty for a method that is only quoted."""
 
 
 LGCP, NEAREST, SVM, LOGISTIC = (f"table-2/{method}" for method in ("LGCP", "1-NN", "SVM", "logistic regression"))
@@ -56,12 +56,12 @@ def _listed(values: Sequence[float]) -> str:
 
 
 _PUBLISHED = (
-    "Published: the paper's own LGCP, and results of others that it quotes, not run under the same conditions as ours. "
+    "Published: LGCP as the paper prints it, and results of others that it quotes. Their conditions differ from ours. "
     "FF. net, RBF and Conv. net are only quoted here."
 )
 _SUBSETS = (
-    f"LGCP from {SUBSET:,} points: mean and standard error over {SEEDS} draws of them. Prediction uses all 60,000; the "
-    "leave-one-out error is that of the points drawn."
+    f"LGCP from {SUBSET:,} points: mean and standard error over {SEEDS} draws. Prediction uses all 60,000 points; the "
+    "leave-one-out error is the error on the points drawn."
 )
 _OTHERS = (
     f"SVM: squared exponential kernel; C and gamma by the error on {TUNING:,} held-out training points after fitting "
@@ -70,18 +70,18 @@ _OTHERS = (
     "paper does not say how the published one was trained."
 )
 _SECONDS = (
-    "Seconds: LGCP from all points had the machine to itself, all processors of it; the others ran on one processor "
-    "each, beside other tasks. Fitting includes the choice of parameters."
+    "Seconds: LGCP from all points ran alone, on all processors. Each of the others ran on one processor, while other "
+    "tasks ran too. Fitting includes the choice of parameters."
 )
 NOTES = (_PUBLISHED, _SUBSETS, _OTHERS, _SECONDS)
 
 
 def tasks(quick: bool) -> list[Task]:
-    """One task a method, and none in a quick run."""
+    """One task per method; none in a quick run."""
     if quick:
         return []
     return [
-        Task(LGCP, methods.lgcp, alone=True),  # all processors: this is the time that people will have
+        Task(LGCP, methods.lgcp, alone=True),  # on all processors: this is the time that users will see
         *(Task(name, methods.lgcp_from_subset, {"points": SUBSET, "seed": seed}) for seed, name in enumerate(SUBSETS)),
         Task(NEAREST, methods.nearest_neighbour),
         Task(LOGISTIC, methods.logistic_regression),
@@ -90,7 +90,7 @@ def tasks(quick: bool) -> list[Task]:
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Table | Note]:
-    """Ours beside the published figures, and how to run what was not run."""
+    """Our errors beside the published ones, and how to compute what is missing."""
     table = Table(
         caption="Test error on MNIST, %: 60,000 training points, 10,000 test points, 784 pixels, 10 classes.",
         headings=(
@@ -109,7 +109,10 @@ def render(found: Mapping[str, Record]) -> Sequence[Table | Note]:
     wanted = [task for row in ROWS for task in row.tasks]
     if len(_done(found, wanted)) == len(wanted):
         return [table]
-    return [table, Note("Not all of ours have been run: `coxfield reproduce table-2` (without --quick) runs them.")]
+    return [
+        table,
+        Note("Some of our results are missing: run `coxfield reproduce table-2` (without --quick)."),
+    ]
 
 
 def _row(row: Row, records: list[Record]) -> tuple[str, ...]:
@@ -131,13 +134,13 @@ def _done(found: Mapping[str, Record], names: Sequence[str]) -> list[Record]:
 
 
 def _notes(found: Mapping[str, Record]) -> tuple[str, ...]:
-    """What the figures are, and what was chosen for the SVM."""
+    """What the numbers mean, and which parameters were chosen for the SVM."""
     chosen = [record.result["chosen"] for record in _done(found, [SVM])]
     return (*NOTES, *(f"The SVM's choice: C = {each['C']:g}, gamma = {each['gamma']:g}." for each in chosen))
 
 
 def claims(found: Mapping[str, Record]) -> Sequence[Claim]:
-    """What the paper says of its table."""
+    """What the paper says about its table."""
     ours = _done(found, [LGCP])
     return [
         _like("LGCP on MNIST is 'similar' to nearest neighbours", ours, _done(found, [NEAREST])),
@@ -147,54 +150,74 @@ def claims(found: Mapping[str, Record]) -> Sequence[Claim]:
 
 
 def _like(statement: str, ours: list[Record], nearest: list[Record]) -> Claim:
-    """Whether both err alike on the same test points, by McNemar's exact test."""
+    """Whether the errors on the same test points differ, with confidence, by less than half a percentage point."""
     if not ours or not nearest:
-        return Claim(statement, "not computed", None)
+        return Claim(statement, "not computed", Verdict.NOT_TESTED)
     wrong, others = set(ours[0].result["wrong"]), set(nearest[0].result["wrong"])
     alone, others_alone = len(wrong - others), len(others - wrong)
-    p = mcnemar(alone, others_alone)
+    apart, spread = paired_difference(alone, others_alone)
     finding = (
         f"{ours[0].result['error']:.2f} % against {nearest[0].result['error']:.2f} % of 1-NN; {alone} test points are "
-        f"wrong by LGCP alone and {others_alone} by 1-NN alone, McNemar's exact test p = {p:.2g}"
+        f"wrong by LGCP alone and {others_alone} by 1-NN alone (McNemar's exact test: p = "
+        f"{mcnemar(alone, others_alone):.2g}); similar means less than {SIMILAR} percentage points apart, with two "
+        "standard errors to spare"
     )
-    return Claim(statement, finding, p >= LEVEL)
+    return Claim(statement, finding, Verdict.of(abs(apart) + 2 * spread < SIMILAR))
 
 
-def mcnemar(first: int, second: int) -> float:
-    """How probable it is that two equally good methods differ so much in the points that one alone gets wrong.
+def paired_difference(first: int, second: int) -> tuple[float, float]:
+    """Difference of two errors on the same test points, and its standard error, in percentage points.
+
+    Parameters
+    ----------
+    first, second : int
+        Test points that one method alone gets wrong, and that the other alone gets wrong.
 
     Examples
     --------
-    >>> mcnemar(3, 3), mcnemar(0, 5)
+    >>> [round(value, 4) for value in paired_difference(100, 100)]
+    [0.0, 0.1414]
+    """
+    share = (first - second) / N_TEST
+    return 100 * share, 100 * float(np.sqrt(((first + second) / N_TEST - share**2) / N_TEST))
+
+
+def mcnemar(first: int, second: int) -> float:
+    """The probability that two equally good methods differ by so much, in the points that one alone gets wrong.
+
+    Examples
+    --------
+    >>> round(mcnemar(3, 3), 6), round(mcnemar(0, 5), 6)
     (1.0, 0.0625)
     """
     return float(binomtest(first, first + second).pvalue) if first + second else 1.0
 
 
 def _sufficient(records: list[Record]) -> Claim:
-    """Whether the paper's way of choosing the length scale comes to its error, or below."""
+    """Whether a length scale that is chosen as in the paper leads to the paper's error, or to a lower one."""
     statement = f"{SUBSET:,} random points are 'sufficient' to choose the length scale, for an error of {PAPER} %"
     errors = mean_of(records, "error")
     if not errors.values:
-        return Claim(statement, "not computed", None)
+        return Claim(statement, "not computed", Verdict.NOT_TESTED)
     finding = (
-        f"{errors} % over {len(errors.values)} draws, the worst {max(errors.values):.2f} %; the standard error of "
-        f"{PAPER} % is {_standard_error(PAPER):.2f}"
+        f"{errors} % over {len(errors.values)} draws, {max(errors.values):.2f} % in the worst; a mean of at most "
+        f"{PAPER} % and two standard errors of {_standard_error(PAPER):.2f} is needed"
     )
-    return Claim(statement, finding, errors.value <= PAPER + 2 * _standard_error(PAPER))
+    return Claim(statement, finding, Verdict.of(errors.value <= PAPER + 2 * _standard_error(PAPER)))
 
 
 def _better_than_network(ours: list[Record]) -> Claim:
     statement = f"LGCP 'outperforms' early feed forward networks ({NETWORK} %)"
     if not ours:
-        return Claim(statement, "not computed", None)
+        return Claim(statement, "not computed", Verdict.NOT_TESTED)
     error = ours[0].result["error"]
     spread = _standard_error(error)
-    return Claim(statement, f"{error:.2f} % with a standard error of {spread:.2f}", error + 2 * spread < NETWORK)
+    finding = f"{error:.2f} % with a standard error of {spread:.2f}"
+    return Claim(statement, finding, Verdict.of(error + 2 * spread < NETWORK))
 
 
 def _standard_error(error: float) -> float:
-    """Of an error in per cent, because the test points are a sample."""
+    """Standard error of an error in per cent: the test points are a sample."""
     return float(np.sqrt(error * (100 - error) / N_TEST))
 
 

@@ -1,4 +1,4 @@
-"""The methods that are run on MNIST for table results, each with all 60,000 training points."""
+"""The methods for MNIST in table results; each predicts from all 60,000 training points."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def lgcp() -> dict[str, Any]:
 
 
 def lgcp_from_subset(points: int, seed: int) -> dict[str, Any]:
-    """LGCP with all training points, and the length scale of least leave-one-out error on some: the paper's way."""
+    """LGCP with all training points, and the length scale of least leave-one-out error on a few, as in the paper."""
     X, y, X_test, y_test = _images(np.float32)
     rows = np.random.default_rng(seed).choice(len(y), points, replace=False)
     start = perf_counter()
@@ -63,7 +63,7 @@ def svm(tuning: int, seed: int) -> dict[str, Any]:
 
 
 def choose(X: NDArray, y: NDArray, costs: Sequence[float], gammas: Sequence[float]) -> dict[str, Any]:
-    """Parameters of an SVM of least error on the second half of some points, fitted on the first.
+    """Parameters of the SVM that is fitted to the first half of the points and has the least error on the second half.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _images(dtype) -> tuple[NDArray, NDArray, NDArray, NDArray]:
 
 
 def _outcome(classifier, X: NDArray, y: NDArray, X_test: NDArray, y_test: NDArray) -> dict[str, Any]:
-    """Fit and predict: error in per cent, which test points are wrong, what was chosen, and the seconds it took."""
+    """Fit and predict: error in per cent, the test points that are wrong, the parameters chosen, and the seconds."""
     start = perf_counter()
     classifier.fit(X, y)
     fitted = perf_counter()

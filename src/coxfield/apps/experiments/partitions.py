@@ -20,7 +20,7 @@ TRAIN_SIZES = {"Banana": 400, "BCI": 200, "rSTL": 500}
 
 
 def partition(data: str, seed: int = 0) -> Partition:
-    """One partition of a data set of table supervisedResults; Synth and Diabetes have the standard one only.
+    """One partition of a data set of table supervisedResults. Synth and Diabetes have only the standard one.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def partition(data: str, seed: int = 0) -> Partition:
         return load_pima(return_X_y=True)
     X, y = DRAWN[data](seed)
     train_size = TRAIN_SIZES[data]
-    # One generator draws all partitions, so that the first ten are the same however many are asked for.
+    # One generator draws all partitions, so that each seed always means the same one.
     splits = ShuffleSplit(RANDOM, train_size=train_size, test_size=len(y) - train_size, random_state=0)
     train, test = list(splits.split(X))[seed]
     return X[train], y[train], X[test], y[test]
@@ -50,7 +50,7 @@ def _bci(seed: int) -> tuple[NDArray, ...]:
 
 
 def _monkeys_and_trucks(seed: int) -> tuple[NDArray, ...]:
-    """500 images each of monkeys and trucks, drawn at random from the labelled images: rSTL."""
+    """rSTL: 500 images of monkeys and 500 of trucks, drawn at random from the labelled images."""
     stl = load_stl10()
     X, y = np.concatenate([stl.X_train, stl.X_test]), np.concatenate([stl.y_train, stl.y_test])
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Approximations of ratios of alpha-permanents beside the exact ones, on patterns small enough for these."""
+"""Approximate ratios of alpha-permanents beside exact ones, for patterns of few points."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CYCLES = (2, 3, 4)
 SAMPLES = (100, 1000, 10_000)
 SIDE = 2.0  # of the square in which points are drawn
-QUERIES = 10  # new points a pattern
+QUERIES = 10  # new points per pattern
 PATTERNS = 10
 SIZES, QUICK_SIZES = (6, 10, 14), (6, 10)
 ALPHAS, LENGTH_SCALES = (0.5, 1.0, 2.0), (0.2, 0.5, 1.0)
@@ -34,14 +34,14 @@ NOTE = (
 
 
 def accuracy(n: int, alpha: float, length_scale: float, patterns: int, seed: int) -> dict[str, Any]:
-    """Root mean square errors of log ratios over random patterns: by longest cycle, and by permutations drawn."""
+    """Root mean square errors of log ratios over random patterns, for each approximation."""
     rng = np.random.default_rng(seed)
     errors = [_errors(n, alpha, length_scale, rng) for _ in range(patterns)]
     return {key: float(np.sqrt(np.mean([np.square(each[key]) for each in errors]))) for key in errors[0]}
 
 
 def _errors(n: int, alpha: float, length_scale: float, rng: np.random.Generator) -> dict[str, NDArray]:
-    """Approximate less exact log ratios of the new points of one pattern, for each approximation."""
+    """Approximate minus exact log ratios of the new points of one pattern, for each approximation."""
     K = 2 * RBF(length_scale)(rng.uniform(0, SIDE, size=(n + QUERIES, 2)))
     old, rows, variances = K[:n, :n], K[n:, :n], np.diagonal(K)[n:]
 
@@ -58,17 +58,17 @@ def _errors(n: int, alpha: float, length_scale: float, rng: np.random.Generator)
 
 
 def cycle(longest: int) -> str:
-    """What the cyclic approximation is called."""
+    """Name of the cyclic approximation in the table."""
     return f"{longest} cycles"
 
 
 def drawn(size: int) -> str:
-    """What importance sampling is called."""
+    """Name of importance sampling in the table."""
     return f"{size:,} drawn"
 
 
 def tasks(quick: bool) -> list[Task]:
-    """One task for each number of points, alpha and length scale; quick leaves out the largest number."""
+    """One task per number of points, alpha and length scale; a quick run leaves out the largest number."""
     combinations = product(QUICK_SIZES if quick else SIZES, ALPHAS, LENGTH_SCALES)
     return [Task(name(n, alpha, scale), accuracy, _arguments(n, alpha, scale)) for n, alpha, scale in combinations]
 
@@ -83,13 +83,13 @@ def _arguments(n: int, alpha: float, length_scale: float) -> dict[str, Any]:
 
 
 def table(found: Mapping[str, Record]) -> Table:
-    """A row for each number of points, alpha and length scale that has been computed."""
+    """One row per number of points, alpha and length scale that has been computed."""
     combinations = list(product(SIZES, ALPHAS, LENGTH_SCALES))
     records = {each: found[name(*each)] for each in combinations if name(*each) in found}
     columns = [*map(cycle, CYCLES), *map(drawn, SAMPLES)]
     return Table(
-        caption="Root mean square error of the log ratio of alpha-permanents against the exact one, by the longest "
-        "cycle of the cyclic approximation, and by the permutations drawn for importance sampling.",
+        caption="Root mean square error of the log ratio of alpha-permanents. Columns: the longest cycle of the cyclic "
+        "approximation, or the number of permutations drawn for importance sampling.",
         headings=("points", "alpha", "length scale", *columns),
         rows=tuple(
             (*(f"{value:g}" for value in each), *(f"{record.result[column]:.4f}" for column in columns))

@@ -1,31 +1,34 @@
 """Samplers of the label field beside enumeration, on small random fields.
 
-`python -m coxfield.apps.experiments.samplers` prints how
-far the marginals of Gibbs and Swendsen-Wang are from the truth, in
-their own standard errors, and by how much those of perturb-and-MAP, which is an approximation, are off.
+The marginals of Gibbs and Swendsen-Wang must agree with enumeration up to their standard errors. The marginals of
+perturb-and-MAP are approximations; the tables say how good.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
+from coxfield.apps.report.blocks import Note, Table
+from coxfield.apps.report.item import Item
+from coxfield.apps.report.tasks import Task
 from coxfield.field import Gibbs, LabelField, PerturbAndMap, SwendsenWang, sample
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from numpy.typing import NDArray
 
+    from coxfield.apps.report.records import Record
     from coxfield.field import Samples
-    from coxfield.field.sampling.chains import Sampler
 
-FIELDS = 50
+NAME = "table-samplers"
+FIELDS, QUICK_FIELDS = 50, 3
 CHAINS, BURN_IN = 32, 50  # of Gibbs and Swendsen-Wang
 KERNELS = (
     RBF(0.5),
@@ -36,11 +39,17 @@ KERNELS = (
     RationalQuadratic(1.0, alpha=0.7),
     RBF(0.3) + 0.1 * Matern(2.0),
 )
-STRENGTHS = (0.0, 0.5, 2.0, np.inf)  # total coupling of a node, between the groups of the summary
+STRENGTHS = (0.0, 0.5, 2.0, np.inf)  # total coupling of a node; the limits of the groups of the summary
+
+
+EXPECTED = (
+    f"{CHAINS} chains of Gibbs and of Swendsen-Wang per field. If a sampler is right, the largest deviation of dozens "
+    "of marginals is usually between 2 and 3 standard errors."
+)
 
 
 def random_field(seed: int) -> LabelField:
-    """A field of 4 to 12 nodes: two or three classes, one kernel or one a class, clamped points, random means."""
+    """A field of 4 to 12 nodes: two or three classes, one kernel or one per class, labelled points, random means."""
     rng = np.random.default_rng(seed)
     n, n_classes, shared = 4 + seed % 9, 2 + seed % 2, seed % 4 < 2
     X = rng.normal(size=(n + 3, 2)) * rng.choice([0.5, 1.0, 3.0])
@@ -59,39 +68,40 @@ def exact_marginals(field: LabelField) -> NDArray:
 
 @dataclass(frozen=True)
 class Deviation:
-    """How far the marginals of one field are from the truth."""
+    """How far the marginals of one field are from those of enumeration."""
 
     n: int
     n_classes: int
     shared: bool
-    """Whether the classes have one covariance."""
+    """Whether all classes have the same covariance."""
     coupling: float
-    """Sum of a node's couplings to the others, mean over nodes and classes."""
+    """Sum of the couplings of a node, mean over nodes and classes."""
     gibbs: float
-    """Largest deviation, in its standard error."""
+    """Largest deviation of Gibbs, in units of its standard error."""
     swendsen_wang: float
+    """The same of Swendsen-Wang."""
     perturb_and_map: float
-    """Largest absolute deviation."""
+    """Largest absolute deviation of perturb-and-MAP."""
     perturb_and_map_mean: float
-    """Mean absolute deviation over nodes and classes."""
+    """Its mean absolute deviation over nodes and classes."""
     monte_carlo_error: float
-    """Largest standard error of perturb-and-MAP's marginals: a deviation below it means nothing."""
+    """Largest standard error of its marginals: a smaller deviation means nothing."""
 
 
 def standard_deviations(samples: Samples, truth: NDArray) -> NDArray:
-    """Deviations of marginals from the truth in units of their standard errors, shape (n, Q)."""
+    """Deviations of marginals from the truth, in units of their standard errors, shape (n, Q)."""
     return (samples.marginals - truth) / samples.standard_errors
 
 
 def deviation(seed: int, n_samples: int = 400, n_perturbed: int = 1000) -> Deviation:
-    """Sample one random field in three ways and compare with enumeration.
+    """Sample one random field in three ways, and compare with enumeration.
 
     Parameters
     ----------
     seed : int
-        Of the field and of the samplers.
+        Seed of the field and of the samplers.
     n_samples : int, default=400
-        Draws of each of 32 chains of Gibbs and Swendsen-Wang.
+        Draws per chain of Gibbs and Swendsen-Wang, of 32 chains each.
     n_perturbed : int, default=1000
         Draws of perturb-and-MAP.
     """
@@ -113,55 +123,71 @@ def deviation(seed: int, n_samples: int = 400, n_perturbed: int = 1000) -> Devia
     )
 
 
-def _exact_deviation(sampler: Sampler, truth: NDArray, n_samples: int, seed: int) -> float:
+def _exact_deviation(sampler, truth: NDArray, n_samples: int, seed: int) -> float:
     samples = sample(sampler, n_samples, n_chains=CHAINS, burn_in=BURN_IN, random_state=seed)
     return float(np.abs(standard_deviations(samples, truth)).max())
 
 
-def deviations(n_fields: int = FIELDS, **sizes) -> list[Deviation]:
-    """One record a random field."""
-    return [deviation(seed, **sizes) for seed in range(n_fields)]
+def measure(seed: int) -> dict[str, Any]:
+    """The deviations of one random field, as a record holds them."""
+    return asdict(deviation(seed))
 
 
-def render(records: list[Deviation]) -> Table:
-    """A row a field."""
-    table = Table(title="Deviation of marginals from enumeration")
-    headings = ("nodes", "classes", "covariances", "coupling", "Gibbs / s.e.", "Swendsen-Wang / s.e.")
-    for heading in (*headings, "perturb-and-MAP, largest", "mean", "its s.e."):
-        table.add_column(heading, justify="right")
-    for one in records:
-        kind = "one" if one.shared else "one a class"
-        exact = f"{one.gibbs:.1f}", f"{one.swendsen_wang:.1f}"
-        off = one.perturb_and_map, one.perturb_and_map_mean, one.monte_carlo_error
-        table.add_row(
-            f"{one.n}", f"{one.n_classes}", kind, f"{one.coupling:.2f}", *exact, *(f"{number:.3f}" for number in off)
-        )
-    return table
+def tasks(quick: bool) -> list[Task]:
+    """One task per random field."""
+    return [Task(f"{NAME}/field/{seed}", measure, {"seed": seed}) for seed in range(QUICK_FIELDS if quick else FIELDS)]
 
 
-def render_summary(records: list[Deviation]) -> Table:
+def render(found: Mapping[str, Record]) -> Sequence[Table | Note]:
+    """A table of perturb-and-MAP by strength of coupling, and a table of all fields."""
+    done = [Deviation(**record.result) for record in found.values() if record.done]
+    if not done:
+        return [Note(f"There are no results, so no tables. Run `coxfield reproduce {NAME}`.")]
+    return [summary(done), fields(done)]
+
+
+def summary(found: Sequence[Deviation]) -> Table:
     """Perturb-and-MAP by strength of coupling."""
-    table = Table(title="Perturb-and-MAP: absolute deviation of marginals from enumeration")
-    for heading in ("coupling of a node", "fields", "mean", "largest", "typical s.e."):
-        table.add_column(heading, justify="right")
+    rows = []
     for low, high in pairwise(STRENGTHS):
-        group = [one for one in records if low <= one.coupling < high]
+        group = [one for one in found if low <= one.coupling < high]
         if group:
             mean = np.mean([one.perturb_and_map_mean for one in group])
             largest = max(one.perturb_and_map for one in group)
             error = np.median([one.monte_carlo_error for one in group])
-            cells = (f"{low:g} to {high:g}", f"{len(group)}", f"{mean:.3f}", f"{largest:.3f}", f"{error:.3f}")
-            table.add_row(*cells)
-    return table
+            rows.append((f"{low:g} to {high:g}", f"{len(group)}", f"{mean:.3f}", f"{largest:.3f}", f"{error:.3f}"))
+    return Table(
+        caption="Perturb-and-MAP: absolute deviation of its marginals from enumeration.",
+        headings=("coupling of a node", "fields", "mean", "largest", "typical standard error"),
+        rows=tuple(rows),
+    )
 
 
-def main() -> None:
-    """Print both tables."""
-    console = Console(width=140)
-    records = deviations()
-    console.print(render(records))
-    console.print(render_summary(records))
+def fields(found: Sequence[Deviation]) -> Table:
+    """All samplers, one row per field."""
+    return Table(
+        caption="Deviation of marginals from enumeration: the largest in each field.",
+        headings=(
+            "nodes",
+            "classes",
+            "covariances",
+            "coupling",
+            "Gibbs, standard errors",
+            "Swendsen-Wang, standard errors",
+            "perturb-and-MAP",
+            "its mean",
+            "its standard error",
+        ),
+        rows=tuple(_row(one) for one in found),
+        notes=(EXPECTED,),
+    )
 
 
-if __name__ == "__main__":
-    main()
+def _row(one: Deviation) -> tuple[str, ...]:
+    kind = "one" if one.shared else "one per class"
+    exact = f"{one.gibbs:.1f}", f"{one.swendsen_wang:.1f}"
+    off = (f"{number:.3f}" for number in (one.perturb_and_map, one.perturb_and_map_mean, one.monte_carlo_error))
+    return f"{one.n}", f"{one.n_classes}", kind, f"{one.coupling:.2f}", *exact, *off
+
+
+ITEM = Item(NAME, "Beyond the paper: samplers of the label field beside enumeration", tasks, render)

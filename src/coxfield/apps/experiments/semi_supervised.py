@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +16,8 @@ from coxfield.apps.report.blocks import Claim, Figure, Note, Table, mean_of
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
 from coxfield.baselines import HarmonicFunctions, SVMClassifier, VariationalGPClassifier
-from coxfield.datasets import DatasetUnavailableError, fetch_mnist, load_oil, make_double_helix
+from coxfield.datasets import fetch_mnist, load_oil, make_double_helix
+from coxfield.datasets.folder import require
 from coxfield.estimators.semi_supervised import TrivialLabellingWarning
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ Draw = tuple["NDArray", "NDArray"]
 
 
 def double_helix(rng: np.random.Generator) -> Draw:
-    """A double helix of 500 points a strand."""
+    """A double helix of 500 points per strand."""
     return make_double_helix(random_state=rng)
 
 
@@ -44,13 +43,13 @@ def reduced_mnist(rng: np.random.Generator) -> Draw:
 
 @cache
 def _training_digits() -> Draw:
-    """Kept between tasks: reading and checking them takes longer than some of the methods."""
+    """Images and digits. They are kept between tasks: reading and checking them takes longer than some methods."""
     data = fetch_mnist()
     return data.X_train, data.y_train
 
 
 def oil(rng: np.random.Generator) -> Draw:
-    """Homogeneous and annular flow, 500 of each, of all three parts of the data."""
+    """Homogeneous and annular flow, 500 points of each, drawn from all three parts of the data."""
     data = load_oil()
     X, y = (np.concatenate([data[f"{kind}_{part}"] for part in ("train", "valid", "test")]) for kind in "Xy")
     return _of_each(X, y, (0, 1), rng)
@@ -62,15 +61,8 @@ def _of_each(X, y, classes, rng, count: int = 500) -> Draw:
 
 
 def digit1(rng: np.random.Generator) -> Draw:
-    """Digit1 of the benchmark of the book 'Semi-Supervised Learning': 1,500 artificial images of 241 pixels, all."""
-    folder = os.environ.get("COXFIELD_DATA")
-    path = Path(folder or ".") / "ssl_digit1.npz"
-    if not folder or not path.is_file():
-        raise DatasetUnavailableError(
-            "digit1 is read from ssl_digit1.npz, with arrays X and y, in the folder that the environment variable "
-            f"COXFIELD_DATA names, and {f'there is none in {folder}' if folder else 'that is not set'}"
-        )
-    with np.load(path) as arrays:
+    """All of digit1 from the benchmark of the book 'Semi-Supervised Learning': 1,500 artificial images, 241 pixels."""
+    with np.load(require("ssl_digit1.npz", "digit1")) as arrays:
         return arrays["X"].astype(float), arrays["y"].astype(int)
 
 
@@ -83,9 +75,9 @@ DATA: dict[str, Callable[[np.random.Generator], Draw]] = {
 
 
 def partition(name: str, labels: int, seed: int) -> tuple[NDArray, NDArray, NDArray]:
-    """Points, their classes, and the classes with all but `labels` of them replaced by -1.
+    """Points, their classes, and the labels given: the classes of `labels` points, and -1 for all others.
 
-    Labels are drawn until both classes have one.
+    Points to label are drawn again until both classes have one.
 
     Examples
     --------
@@ -114,17 +106,17 @@ METHODS = (*SUPERVISED, *TRANSDUCTIVE)
 
 
 def partition_error(data: str, labels: int, method: str, seed: int) -> dict[str, Any]:
-    """Label the unlabelled points of one partition, and count those that are wrong, in per cent.
+    """Label the unlabelled points of one partition, and count the wrong labels, in per cent.
 
-    Supervised methods see the labelled points only. For SLGCP the length scale chosen, and the share of labels that
-    are proven, are recorded too.
+    Supervised methods see the labelled points only. For SLGCP the record also has the chosen length scale and the share
+    of labels that are proven.
     """
     X, truth, y = partition(data, labels, seed)
     known, more = y >= 0, {}
     if method in SUPERVISED:
         found = SUPERVISED[method](seed).fit(X[known], y[known]).predict(X[~known])
     else:
-        with warnings.catch_warnings():  # a trivial labelling counts as the error that it is
+        with warnings.catch_warnings():  # a trivial labelling counts as an error, without a warning
             warnings.simplefilter("ignore", TrivialLabellingWarning)
             classifier = TRANSDUCTIVE[method]().fit(X, y)
         found = classifier.transduction_[~known]
@@ -141,7 +133,7 @@ def _how(classifier: SLGCPClassifier) -> dict[str, float]:
 
 
 def neighbours(data: str, labels: int, seed: int) -> dict[str, Any]:
-    """Look for a trivial solution of one partition in its nearest-neighbour graphs."""
+    """Look for a trivial solution in the nearest-neighbour graphs of one partition."""
     return neighbour_graph.search(*partition(data, labels, seed))
 
 
@@ -150,8 +142,8 @@ LABELS, PARTITIONS = (FEWEST, 20, 30, 50, 100), 10
 QUICK_LABELS, QUICK_PARTITIONS = (FEWEST, 30, 100), 3
 SET_UP = (
     "SVM, GPC and LGCP see the labelled points only and are set up as in table 1. SLGCP and harmonic functions choose "
-    "the length scale by ten-fold cross validation of the labelled points, with all others at hand; the latter are "
-    "without class mass normalisation, for the paper does not say how it modified the original code."
+    "the length scale by ten-fold cross validation of the labelled points, and see all points. Harmonic functions are "
+    "without class mass normalisation, because the paper does not say how it modified the original code."
 )
 
 
@@ -165,12 +157,12 @@ class Curve:
     figure: str
     """Label in the paper."""
     quick: bool
-    """Whether it is part of the quick run: the others need data that are fetched, and minutes."""
+    """Whether it is part of the quick run. The others need data that are not in the package, and minutes."""
     alike: bool
-    """Whether the paper finds harmonic functions indistinguishable from SLGCP with every number of labels."""
+    """Whether the paper finds no difference between harmonic functions and SLGCP for any number of labels."""
 
     def tasks(self, quick: bool) -> list[Task]:
-        """One task for each number of labels, method and partition, and one a partition for the trivial solution."""
+        """One task per number of labels, method and partition; and one per partition for the trivial solution."""
         if quick and not self.quick:
             return []
         counts, seeds = (QUICK_LABELS, QUICK_PARTITIONS) if quick else (LABELS, PARTITIONS)
@@ -187,7 +179,7 @@ class Curve:
         return Task(f"{self.name}/{end}", function, {"data": self.data, **arguments})
 
     def render(self, found: Mapping[str, Record]) -> Sequence[Figure | Table | Note]:
-        """The curves as a figure and in numbers, and the neighbour graphs."""
+        """The curves as a figure and as a table, and the neighbour graphs."""
         curves, graphs = curves_of(found.values()), _graphs(found)
         blocks: list[Figure | Table | Note] = []
         if curves.errors:
@@ -200,11 +192,13 @@ class Curve:
     def _absent(self) -> Note:
         parts = ["There are no results, so no figure and no table."]
         if not self.quick:
-            parts.append("This item is not part of the quick run, for its data are read from the folder COXFIELD_DATA.")
+            parts.append(
+                "It is not part of the quick run, because its data are read from the folder that COXFIELD_DATA names."
+            )
         return Note(" ".join([*parts, f"Run `coxfield reproduce {self.name}`."]))
 
     def claims(self, found: Mapping[str, Record]) -> Sequence[Claim]:
-        """What the paper says of the figure."""
+        """What the paper says about the figure."""
         curves = curves_of(found.values())
         others = [labels for labels in curves.labels or LABELS if self.alike or labels > FEWEST]
         claims = [
@@ -221,7 +215,7 @@ def _graphs(found: Mapping[str, Record]) -> list[dict[str, Any]]:
 
 def _notes(found: Mapping[str, Record]) -> tuple[str, ...]:
     slgcp = [record for record in found.values() if record.done and "certified" in record.result]
-    proven = f"Of the labels of SLGCP {100 * mean_of(slgcp, 'certified').value:.1f} % are proven." if slgcp else ""
+    proven = f"{100 * mean_of(slgcp, 'certified').value:.1f} % of the labels of SLGCP are proven." if slgcp else ""
     return tuple(filter(None, ("The paper draws these curves and prints no numbers.", SET_UP, proven)))
 
 

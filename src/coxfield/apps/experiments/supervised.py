@@ -30,10 +30,10 @@ PARTITIONS = {"Synth": 1, "Diabetes": 1, "Banana": 10, "rSTL": 10, "BCI": 10}  #
 QUICK = {"Synth": 1, "Diabetes": 1, "Banana": 3}
 HEADINGS = ("data", "method", "train/test", "partitions", "paper", "ours", "difference", "range", "seconds")
 NOTE = (
-    "Mean and standard error over random partitions; Synth and Diabetes have one standard partition. The paper gives "
-    "no standard errors, and one figure for a random partition of each of the others: the range is what such a figure "
-    "may be. GPC: variational bound, logistic link, best of ten random starts. SVM: C as SVM-light sets it. Seconds: "
-    "fit and prediction of one partition, on one core."
+    "Mean and standard error over random partitions; Synth and Diabetes have one standard partition. For each of the "
+    "others the paper prints the error of one random partition, without a standard error. The range shows what "
+    "such an error may be. GPC: variational bound, logistic link, best of ten random starts. SVM: C as "
+    "SVM-light sets it. Seconds: fit and prediction of one partition, on one core."
 )
 METHODS = {
     "LGCP": lambda seed: LGCPClassifier(),
@@ -43,7 +43,7 @@ METHODS = {
 
 
 def measure(data: str, method: str, seed: int) -> dict[str, Any]:
-    """Fit on one partition of a data set, and count what is wrong on the test part, in per cent."""
+    """Fit on one partition of a data set, and count the errors on the test part, in per cent."""
     X_train, y_train, X_test, y_test = partition(data, seed)
     classifier = METHODS[method](seed).fit(X_train, y_train)
     wrong = classifier.predict(X_test) != y_test
@@ -51,7 +51,7 @@ def measure(data: str, method: str, seed: int) -> dict[str, Any]:
 
 
 def tasks(quick: bool) -> list[Task]:
-    """One task for each data set, method and partition."""
+    """One task per data set, method and partition."""
     return [
         Task(name(data, method, seed), measure, {"data": data, "method": method, "seed": seed})
         for data, count in (QUICK if quick else PARTITIONS).items()
@@ -66,7 +66,7 @@ def name(data: str, method: str, seed: int) -> str:
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Table]:
-    """Ours beside the paper's, a row for each data set and method."""
+    """Our errors beside those of the paper, one row per data set and method."""
     rows = [_row(data, method, _records(found, data, method)) for data in PAPER for method in METHODS]
     return [
         Table(

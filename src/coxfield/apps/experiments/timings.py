@@ -1,4 +1,4 @@
-"""The times that the paper states, beside the same work here, on one core as there."""
+"""The times that the paper states, beside our times for the same work, on one core as in the paper."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield import LGCPClassifier, SLGCPClassifier, threads
 from coxfield.apps.experiments.semi_supervised import partition
 from coxfield.apps.report.blocks import MISSING, Note, Table
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
 from coxfield.datasets import fetch_mnist
-from coxfield.engine.tiles import limit_threads
-from coxfield.selection.map_cv import cv_error, folds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +24,14 @@ if TYPE_CHECKING:
 CORES = 1  # as many as the paper used
 REPEATS = 3
 PAPER_MACHINE = "Paper: one core of an Intel i3 of 2.53 GHz, 4 GB, MATLAB; minimum cuts by compiled code."
-STAND_IN = "Simulated points and the double helix stand in for MNIST: of the same number, but not the paper's work."
-LENGTH_SCALE = 0.75  # pixels in [0, 1]: near the one that leave-one-out chooses for MNIST
+STAND_IN = "Simulated points and the double helix stand in for MNIST: as many points, but not the work of the paper."
+LENGTH_SCALE = 0.75  # for pixels in [0, 1]: near the length scale that leave-one-out chooses for MNIST
 
 
 def stopwatch(work: Callable[[], Any]) -> dict[str, Any]:
-    """Seconds of each of a few runs of the same work on one core, after one that is not counted."""
+    """Seconds of each of several runs of the same work on one core, after one run that is not counted."""
     times = []
-    with limit_threads(CORES):
+    with threads.use(CORES), threads.limit(CORES, "blas"):
         for _ in range(REPEATS + 1):
             start = perf_counter()
             work()
@@ -71,24 +69,23 @@ def prediction() -> dict[str, Any]:
 
 
 def cross_validation(data: str) -> dict[str, Any]:
-    """Ten folds of cross validation of SLGCP, 10 labels, at the length scale that it chooses."""
+    """Ten folds of cross validation of SLGCP, 10 labels, at the length scale that it chooses, and the labelling."""
     X, _, y = partition(data, 10, seed=0)
     path = SLGCPClassifier().fit(X, y).selection_path_
     length_scale = path["length_scale"][path["chosen"]].item()
-    kernels, hidden = [RBF(length_scale)] * 2, folds(y, 10)
-    taken = stopwatch(lambda: cv_error(X, y, kernels, np.zeros(2), hidden, n_jobs=CORES))
+    taken = stopwatch(lambda: SLGCPClassifier(length_scales=[length_scale], n_jobs=CORES).fit(X, y))
     return {**taken, "length_scale": length_scale}
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Something timed, and the seconds that the paper states for it."""
+    """Work that is timed, and the seconds that the paper states for it."""
 
     what: str
     paper: float | None
     task: Task
     quick: bool
-    """Whether it stands in for another in the quick run."""
+    """Whether it belongs to the quick run, in place of other work."""
 
 
 def _statement(what: str, paper: float | None, end: str, function, quick: bool = False, **arguments) -> Statement:
@@ -96,7 +93,7 @@ def _statement(what: str, paper: float | None, end: str, function, quick: bool =
 
 
 ONE, PATH = "leave-one-out, one length scale", "leave-one-out, all 30 length scales"
-FOLDS, HELIX = "ten folds of SLGCP, 10 labels", "double helix"
+FOLDS, HELIX = "ten folds of SLGCP and the labelling, 10 labels", "double helix"
 
 
 def _leave_one_outs(data: str, points: str, end: str, quick: bool) -> tuple[Statement, Statement]:
@@ -116,18 +113,18 @@ STATEMENTS = (
 
 
 def tasks(quick: bool) -> list[Task]:
-    """The paper's work, or in the quick run what stands in for it on simulated points."""
+    """The work of the paper; in the quick run, work on simulated points in its place."""
     return [statement.task for statement in STATEMENTS if statement.quick == quick]
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Table | Note]:
-    """The paper's seconds beside ours; what was not timed is named."""
+    """The seconds of the paper beside ours. Work that was not timed is named."""
     done = {name: record for name, record in found.items() if record.done}
     timed = [(statement, done[statement.task.name]) for statement in STATEMENTS if statement.task.name in done]
     blocks: list[Table | Note] = [_table(timed)] if timed else []
     left = [statement.what for statement in STATEMENTS if not statement.quick and statement.task.name not in done]
     if left:
-        blocks.append(Note(f"Not timed here: {'; '.join(left)}. Run `coxfield reproduce timings`, with MNIST at hand."))
+        blocks.append(Note(f"Not timed here: {'; '.join(left)}. Run `coxfield reproduce timings`, which needs MNIST."))
     return blocks
 
 
@@ -135,12 +132,12 @@ def _table(timed: Sequence[tuple[Statement, Record]]) -> Table:
     processors = dict.fromkeys(record.machine.get("processor", "unknown") for _, record in timed)
     notes = [
         PAPER_MACHINE,
-        f"Ours: {', '.join(processors)}; the least of {REPEATS} runs after one that is not counted.",
+        f"Ours: {', '.join(processors)}; the least of {REPEATS} runs, after one run that is not counted.",
     ]
     if any(statement.quick for statement, _ in timed):
         notes.append(STAND_IN)
     return Table(
-        caption="Seconds for the work that the paper gives times of.",
+        caption="Seconds for the work whose times the paper states.",
         headings=("work", "paper", "ours", "paper / ours", "cores"),
         rows=tuple(_row(statement, record) for statement, record in timed),
         notes=tuple(notes),

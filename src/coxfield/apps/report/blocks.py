@@ -1,16 +1,19 @@
-"""Blocks: what a page is made of, whatever it will look like: tables, figures, notes, claims and sections of them."""
+"""Blocks: the parts of a page, independent of its layout: tables, figures, notes, claims and sections."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import t as student
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-MISSING = "–"  # what stands where there is no figure
+MISSING = "–"  # stands where there is no number
+CONFIDENCE = 0.95  # of the intervals that verdicts are based on
 
 
 @dataclass(frozen=True)
@@ -24,29 +27,29 @@ class Table:
 
     @property
     def words(self) -> list[int]:
-        """Columns of words without a single digit, to be read from the left."""
+        """Numbers of the columns that hold words and no digits. They are aligned to the left."""
         columns = ["".join(row[k] for row in self.rows) for k in range(len(self.headings))]
         return [k for k, text in enumerate(columns) if text.strip(MISSING) and not any(map(str.isdigit, text))]
 
     @property
     def grouped(self) -> bool:
-        """Whether rows share names, so that a line between groups helps."""
+        """Whether rows share their first cell, so that lines between groups help."""
         return len({row[0] for row in self.rows}) < len(self.rows)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A matplotlib figure with what it shows in words, for those who cannot see it too."""
+    """A matplotlib figure, and a description in words for readers who cannot see it."""
 
     caption: str
     figure: Any
     description: str
     name: str
-    """Of the file, if it is written to one."""
+    """Name of the file, without its ending."""
 
     @property
     def wide(self) -> bool:
-        """Whether it is too wide to be read on a telephone without moving it."""
+        """Whether it is too wide for the screen of a telephone."""
         return self.figure.get_figwidth() > 9
 
 
@@ -57,67 +60,108 @@ class Note:
     text: str
 
 
+class Verdict(StrEnum):
+    """What the results say about a claim."""
+
+    BORNE_OUT = "borne out"
+    NOT_SEEN = "not seen at these sizes"
+    """The claim is about larger sizes than those that were computed."""
+    UNDECIDED = "not decided"
+    """The confidence intervals are too wide."""
+    NOT_BORNE_OUT = "not borne out"
+    NOT_TESTED = "not tested"
+    """There are no results."""
+
+    @classmethod
+    def of(cls, holds: bool) -> Verdict:
+        """The verdict about a claim that the results decide."""
+        return cls.BORNE_OUT if holds else cls.NOT_BORNE_OUT
+
+    @classmethod
+    def weakest(cls, verdicts: Iterable[Verdict]) -> Verdict:
+        """The verdict about several claims together: the one that stands last in this class."""
+        return max(verdicts, key=list(cls).index)
+
+
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, what we found, and whether that bears it out; None when it could not be tested."""
+    """A statement of the paper, what we found, and the verdict."""
 
     statement: str
     finding: str
-    holds: bool | None
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
 class Section:
-    """One item of the paper."""
+    """One table or figure of the paper, with what belongs to it."""
 
     name: str
     """What the command line calls it."""
     title: str
     blocks: tuple[Table | Figure | Note, ...]
     seconds: float = 0.0
-    """Time its tasks took, added up."""
+    """Sum of the times of its tasks."""
     missing: tuple[str, ...] = ()
-    """Why tasks have no result, each reason once."""
+    """Why tasks have no result; each reason once."""
     claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over partitions, with its standard error when there are several."""
+    """A mean over partitions, with its standard error if there are several."""
 
     values: tuple[float, ...] = field(default=())
 
     @property
     def value(self) -> float:
-        """The mean; NaN of nothing."""
+        """The mean; NaN if there are no values."""
         return float(np.mean(self.values)) if self.values else float("nan")
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the mean; NaN of fewer than two values."""
+        """Standard error of the mean; NaN if there are fewer than two values."""
         count = len(self.values)
         return float(np.std(self.values, ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """Confidence interval of the mean by Student's distribution; NaN if there are fewer than two values.
+
+        Examples
+        --------
+        >>> low, high = Mean((1.0, 2.0, 3.0)).interval
+        >>> print(f"{low:.1f} to {high:.1f}")
+        -0.5 to 4.5
+        """
+        reach = student.ppf((1 + CONFIDENCE) / 2, max(len(self.values) - 1, 1)) * self.standard_error
+        return float(self.value - reach), float(self.value + reach)
+
+    @property
     def range(self) -> str:
-        """The least and the largest value, one decimal each."""
+        """The least and the largest value, with one decimal."""
         return f"{min(self.values):.1f}–{max(self.values):.1f}" if len(self.values) > 1 else MISSING
 
     def __str__(self) -> str:
-        """The mean and its standard error, two decimals each.
+        """The mean and its standard error, with two decimals.
 
         Examples
         --------
         >>> print(Mean((1.0, 2.0, 3.0)), Mean((4.0,)), Mean())
         2.00 ± 0.58 4.00 –
         """
+        return self.text(2)
+
+    def text(self, digits: int) -> str:
+        """The mean and its standard error, with so many decimals."""
         if not self.values:
             return MISSING
-        return f"{self.value:.2f}" + (f" ± {self.standard_error:.2f}" if len(self.values) > 1 else "")
+        error = f" ± {self.standard_error:.{digits}f}" if len(self.values) > 1 else ""
+        return f"{self.value:.{digits}f}{error}"
 
 
 def difference(ours: Mean, paper: float | None) -> str:
-    """Ours less the paper's, with its sign.
+    """Our mean minus the paper's number, with its sign.
 
     Examples
     --------
@@ -130,7 +174,7 @@ def difference(ours: Mean, paper: float | None) -> str:
 
 
 def mean_of(records: Sequence, key: str) -> Mean:
-    """The mean of one figure over the records that have a result."""
+    """The mean of one number over the records that have a result."""
     return Mean(tuple(record.result[key] for record in records if record.done))
 
 

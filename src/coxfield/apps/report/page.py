@@ -1,4 +1,4 @@
-"""The page: sections as one HTML file that needs nothing else, and the figures as pictures beside it."""
+"""The page: one HTML file that needs no other file, and the figures as pictures beside it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 TEMPLATE = "page.html"
-VERDICTS = {True: "borne out", False: "not borne out", None: "not tested"}
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the page shows beside its sections."""
+    """What the page shows: its sections, and the machine and version that made it."""
 
     sections: Sequence[Section]
     machine: dict[str, Any]
@@ -47,7 +46,7 @@ def write(page: Page, folder: Path) -> Path:
 
 
 def check() -> None:
-    """Refuse when what the page is made with is not installed."""
+    """Refuse if the packages that make the page are not installed."""
     if any(importlib.util.find_spec(name) is None for name in ("jinja2", "matplotlib")):
         raise ValueError("the report needs jinja2 and matplotlib: pip install 'coxfield[report]'")
 
@@ -63,19 +62,19 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    filters = {"picture": picture, "prose": prose, "duration": duration, "kind": kind, "verdict": VERDICTS.get}
+    filters = {"picture": picture, "prose": prose, "duration": duration, "kind": kind}
     environment.filters |= filters
     return environment.get_template(TEMPLATE).render(page=page)
 
 
 def picture(figure: Figure) -> str:
-    """A figure as an address that holds it: sharp at any size, and apart from the page's own names."""
+    """A figure as an address that contains it as SVG: sharp at any size."""
     content = base64.b64encode(plotting.encode(figure.figure, Path("figure.svg"))).decode()
     return f"data:image/svg+xml;base64,{content}"
 
 
 def prose(text: str):
-    """Text as HTML, with what stands between backticks as code.
+    """Text as HTML, with the words between backticks as code.
 
     Examples
     --------
@@ -90,12 +89,12 @@ def prose(text: str):
 
 
 def kind(block) -> str:
-    """What a block is, for the template."""
+    """The name of the class of a block, for the template."""
     return type(block).__name__
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A time in seconds, minutes or hours.
 
     Examples
     --------

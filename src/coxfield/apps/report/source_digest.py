@@ -110,7 +110,8 @@ def _taken(module: str, name: str) -> Iterator[str]:
 @cache
 def _homes(module: str) -> dict[str, tuple[str, str]]:
     """The names that a package passes on, each with the module and the name there; also those in `_HOMES`."""
-    path, homes = _file(module), {}
+    path = _file(module)
+    homes: dict[str, tuple[str, str]] = {}
     for node in _tree(path).body if path.name == "__init__.py" else ():
         if isinstance(node, ast.ImportFrom):
             homes |= {alias.asname or alias.name: (_base(node, module, path), alias.name) for alias in node.names}
@@ -158,6 +159,6 @@ class _Essence(ast.NodeTransformer):
 
     def visit_JoinedStr(self, node):
         texts = [part for part in node.values if isinstance(part, ast.Constant)]
-        if len(" ".join(part.value for part in texts).split()) >= SENTENCE:
+        if len(" ".join(str(part.value) for part in texts).split()) >= SENTENCE:
             node.values = [part for part in node.values if part not in texts]
         return self.generic_visit(node)
