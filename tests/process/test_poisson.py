@@ -63,7 +63,7 @@ def test_zero_intensity_has_no_points():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"intensity": -1.0, "window": PLANE}, "intensity must be a finite number that is not negative, got -1.0"),
+        ({"intensity": -1.0, "window": PLANE}, "intensity must be a finite number of at least 0, got -1.0"),
         ({"intensity": np.nan, "window": PLANE}, "got nan"),
         ({"intensity": 1.0}, "window is missing: give"),
         ({"intensity": 1.0, "window": (3, 1)}, "inverted"),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.utils.numbers import number_from_zero, positive_number, whole_number
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ def make_circles(
     >>> [round(float((X[y == ring] ** 2).sum(axis=1).mean() ** 0.5), 1) for ring in range(3)]
     [2.1, 5.5, 9.0]
     """
-    n_rings = _count("n_rings", n_rings)
+    n_rings = whole_number("n_rings", n_rings)
     radius_of = _ring_radii(radii, n_rings)
     counts = _ring_counts(n_per_ring, radius_of)
-    noise = _not_negative("noise", noise)
+    noise = number_from_zero("noise", noise)
     rng = generator(random_state)
 
     y = np.repeat(np.arange(n_rings), counts)
@@ -121,9 +121,13 @@ def make_double_helix(
     >>> X.shape, [int((y == strand).sum()) for strand in range(2)]
     ((400, 3), [200, 200])
     """
-    y = np.repeat([0, 1], _count("n_per_strand", n_per_strand))
-    turns, radius, pitch = _positive("turns", turns), _positive("radius", radius), _positive("pitch", pitch)
-    noise = _not_negative("noise", noise)
+    y = np.repeat([0, 1], whole_number("n_per_strand", n_per_strand))
+    turns, radius, pitch = (
+        positive_number("turns", turns),
+        positive_number("radius", radius),
+        positive_number("pitch", pitch),
+    )
+    noise = number_from_zero("noise", noise)
     rng = generator(random_state)
 
     turn = rng.uniform(0.0, turns, size=y.size)
@@ -165,23 +169,5 @@ def _ring_counts(n_per_ring: int | Sequence[int] | None, radius_of: NDArray[np.f
                 f"n_per_ring={n_per_ring!r} does not fit n_rings={radius_of.size}; "
                 f"pass one integer for all rings, or one for each."
             )
-        return [_count("n_per_ring", n) for n in n_per_ring]
-    return [_count("n_per_ring", n_per_ring)] * radius_of.size
-
-
-def _count(name: str, value: object) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be an integer of at least 1; pass how many you want.")
-    return int(value)
-
-
-def _not_negative(name: str, value: object) -> float:
-    if not isinstance(value, Real) or not 0.0 <= float(value) < np.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number of at least 0; pass 0 for none.")
-    return float(value)
-
-
-def _positive(name: str, value: object) -> float:
-    if not isinstance(value, Real) or not 0.0 < float(value) < np.inf:
-        raise ValueError(f"{name}={value!r} must be a finite number above 0; leave it out for the default.")
-    return float(value)
+        return [whole_number("n_per_ring", n) for n in n_per_ring]
+    return [whole_number("n_per_ring", n_per_ring)] * radius_of.size

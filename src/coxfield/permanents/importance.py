@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from coxfield.permanents.checks import check_alpha, check_covariances
+from coxfield.utils.numbers import whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,11 +78,10 @@ def importance_permanent(A, alpha=1.0, *, n_samples=1000, random_state=None) -> 
     1.83 +- 0.01
     """
     A, alpha = check_covariances(A), check_alpha(alpha, positive=True)
-    if not isinstance(n_samples, int | np.integer) or n_samples < 2:
-        raise ValueError(f"n_samples must be a whole number of at least 2, got {n_samples!r}")
+    n_samples = whole_number("n_samples", n_samples, least=2)
     # Not `utils.randomness.generator`: an integer gives the numbers that it always gave here, those of RandomState.
     rng = random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
-    images, log_weights = _draw(A, alpha, int(n_samples), rng)
+    images, log_weights = _draw(A, alpha, n_samples, rng)
     log_value = float(logsumexp(log_weights) - np.log(n_samples))
     relative = np.exp(log_weights - log_value)
     return PermanentEstimate(

@@ -12,6 +12,7 @@ from coxfield.process.densities import subset_log_densities, subsets
 from coxfield.process.grid import Grid
 from coxfield.process.labels import LabelDistribution, check_classes, check_number, normalised
 from coxfield.process.poisson import check_gamma
+from coxfield.utils.numbers import whole_number
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -73,8 +74,7 @@ def thinned_label_distribution(
     processes, gamma, window = check_classes(processes), check_gamma(gamma), Window.of(window)
     points = window.check_inside(points)
     check_number(len(processes), len(points))
-    if n_samples < 2 * GROUPS:
-        raise ValueError(f"n_samples must be at least {2 * GROUPS} for standard errors, got {n_samples}: give more")
+    n_samples = whole_number("n_samples", n_samples, least=2 * GROUPS)  # for the standard errors
     grid = Grid.over(window, CELLS.get(window.dimension) if resolution is None else resolution)
     rng = generator(random_state)
     logs = [subset_log_densities(points, process.kernel, process.mean) for process in processes]

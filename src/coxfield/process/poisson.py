@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import numpy as np
 from coxfield.geometry.window import Window
 from coxfield.process.grid import Intensity
 from coxfield.process.pattern import Pattern
+from coxfield.utils.numbers import number_from_zero
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ def poisson_process(
         raise ValueError("window is missing: give one (low, high) pair per axis, such as [(0, 10), (0, 10)]")
     window = Window.of(window)
     if not callable(intensity):
-        return _homogeneous(_rate(intensity, "intensity"), window, rng)
+        return _homogeneous(number_from_zero("intensity", intensity), window, rng)
     if bound is None:
         raise ValueError(
             "an intensity that is a function needs a bound: give a number that it never exceeds in the window"
         )
-    bound = _rate(bound, "bound")
+    bound = number_from_zero("bound", bound)
     pattern = _homogeneous(bound, window, rng)
     rate = _values(intensity, pattern.points, "intensity", bound)
     return Pattern(pattern.points[rng.random(len(pattern)) * bound < rate], window)
@@ -168,12 +168,6 @@ def check_gamma(gamma) -> float:
     if not isinstance(gamma, Real) or not 0 <= float(gamma) <= 1:
         raise ValueError(f"gamma, the probability that a point is kept, must lie between 0 and 1; got {gamma!r}")
     return float(gamma)
-
-
-def _rate(value, name: str) -> float:
-    if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-        raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}")
-    return float(value)
 
 
 def _values(function: Positional, points: NDArray, name: str, bound: float) -> NDArray:
