@@ -44,9 +44,7 @@ def test_make_targets_exist(page):
 
 
 def test_commands_are_found_in_prose():
-    text = (
-        "by `coxfield reproduce table-1 table-2` (seeds) and `coxfield reproduce\ntimings`, `coxfield reproduce --quick`"
-    )
+    text = "`coxfield reproduce table-1 table-2` (seeds), `coxfield reproduce\ntimings`, `coxfield reproduce --quick`"
     assert " ".join(REPRODUCED.findall(text)).split() == ["table-1", "table-2", "timings"]
     assert MODULE.findall("`python -m benchmarks.samplers`") == ["benchmarks.samplers"]
     assert TARGET.findall("run `make test-portable`") == ["test-portable"]
