@@ -136,7 +136,7 @@ def test_a_coarse_grid_is_warned_of_in_one_line():
     assert lines[1].startswith("Points: ")
 
 
-@pytest.mark.parametrize("broken", ["polars.DataFrame.write_csv", "coxfield.process.pictures.draw_sample"])
+@pytest.mark.parametrize("broken", ["polars.DataFrame.write_csv", "coxfield.plotting.draw_sample"])
 def test_if_one_file_fails_there_is_neither(broken, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError("no space left")

@@ -1,4 +1,4 @@
-"""The command line, one file a command: it parses, calls and prints; the work is done elsewhere.
+"""The command line, one file per command. It parses, calls and prints; other modules do the work.
 
-Anything heavy is imported inside the commands, so that `coxfield --help` answers at once.
+Heavy packages are imported inside the commands, so that `coxfield --help` answers at once.
 """

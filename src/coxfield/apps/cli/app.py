@@ -1,4 +1,4 @@
-"""`coxfield`, the program: its commands, and how it refuses."""
+"""The program `coxfield`: its commands, and how errors are shown."""
 
 from typing import Annotated
 
@@ -10,20 +10,20 @@ from coxfield.apps.cli import fit, label, predict, reproduce, simulate
 
 
 class CommandGroup(TyperGroup):
-    """Commands whose refusals are one sentence on standard error and exit code 1, never a traceback."""
+    """Commands whose errors are one sentence on standard error and exit code 1, never a traceback."""
 
     def invoke(self, ctx):
-        """Run a command; the errors of this package and of the file system are sentences already."""
+        """Run a command. The messages of this package and of the file system are sentences already."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader of a pipe has seen enough; typer knows what to do
+        except BrokenPipeError:  # the reader of a pipe has closed it; typer handles that
             raise
         except (ValueError, OSError) as error:
             typer.secho(f"Error: {' '.join(str(error).split())}", fg=typer.colors.RED, err=True)
             raise typer.Exit(1) from error
 
 
-# Help as plain text: boxes break the lines of the examples, which are there to be copied.
+# Help is plain text: boxes would break the lines of the examples, and readers copy these.
 app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
@@ -54,7 +54,7 @@ def coxfield(
       coxfield label data.csv --target species -o labelled.csv
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
       coxfield reproduce --quick
-    """  # noqa: D301  # the backspace must reach typer, which keeps the lines after it apart
+    """  # noqa: D301  # typer needs the backspace: it keeps the lines after it apart
 
 
 app.command()(fit.fit)
@@ -65,5 +65,5 @@ app.command()(reproduce.reproduce)
 
 
 def main() -> None:
-    """Run the command line: the entry point of the `coxfield` script."""
+    """Run the command line. `coxfield.__main__` calls this."""
     app(prog_name="coxfield")

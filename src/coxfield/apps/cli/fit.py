@@ -1,4 +1,4 @@
-"""`coxfield fit`: a table of known classes becomes a model file."""
+"""`coxfield fit`: fit a model to a table of known classes, and write it to a file."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +11,11 @@ from coxfield.apps.cli import messages, options
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.estimators.supervised import LGCPClassifier
+    from coxfield import LGCPClassifier
 
 
 class Selection(StrEnum):
-    """How parameters are chosen: `selection` of `LGCPClassifier`, spelt for a command line."""
+    """How parameters are chosen: the values of `selection` of `LGCPClassifier`."""
 
     loo_error = "loo_error"
     loo_log_loss = "loo_log_loss"
@@ -27,21 +27,31 @@ def fit(
     target: Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="Column that holds the classes.")],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="The model: a .skops file, replaced if it exists."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File for the model, ending in .skops. It is replaced if it exists."
+        ),
     ],
     id_column: Annotated[
         str | None,
-        typer.Option("--id", metavar="COLUMN", help="Column that tells rows apart: no feature; copied to predictions."),
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Column that identifies rows. It is not a feature, and is copied to predictions.",
+        ),
     ] = None,
     weight: Annotated[
         str | None,
-        typer.Option("--weight", "-w", metavar="COLUMN", help="Column of weights: a row of weight 2 counts twice."),
+        typer.Option("--weight", "-w", metavar="COLUMN", help="Column of weights. A row of weight 2 counts twice."),
     ] = None,
     feature: options.FeatureOption = None,
     drop: options.DropOption = None,
     selection: Annotated[
         Selection,
-        typer.Option("--selection", "-s", help="How parameters are chosen: by which leave-one-out loss."),
+        typer.Option(
+            "--selection",
+            "-s",
+            help="How parameters are chosen: the least leave-one-out loss, or the largest pseudo-likelihood.",
+        ),
     ] = Selection.loo_error,
     length_scale: options.LengthScaleOption = None,
     jobs: options.JobsOption = None,
@@ -49,7 +59,7 @@ def fit(
 ) -> None:
     """Fit a classifier to rows of known class, and save it.
 
-    All columns but the target, the id and the weight are features, and must be numbers.
+    All columns except the target, the id and the weight are features. Features must be numbers.
 
     \b
     Examples:
@@ -60,7 +70,7 @@ def fit(
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
     options.check_columns({"--target": target, "--id": id_column, "--weight": weight}, feature, drop)
-    from coxfield.estimators.supervised import LGCPClassifier
+    from coxfield import LGCPClassifier
     from coxfield.io import model_file
 
     model_file.check_output(output)
@@ -72,14 +82,14 @@ def fit(
     )
     model.fit(X, y, sample_weight=sample_weight)
     summary = {} if quiet else _summary(model, names, y, output)
-    # How many threads, and who was watching, is no part of the model.
+    # The number of threads, and whether a person was watching, are no part of the model.
     model.set_params(n_jobs=None, verbose=0)
     model_file.save(model, output, target=target, features=names, id_column=id_column)
     messages.print_summary(summary)
 
 
 def _summary(model: "LGCPClassifier", features: list[str], y: "NDArray", output: Path) -> dict[str, str]:
-    """What a person wants to know of a fitted model, line by line."""
+    """The lines of the summary of a fitted model."""
     import numpy as np
 
     classes, counts = np.unique(y, return_counts=True)

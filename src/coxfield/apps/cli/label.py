@@ -1,4 +1,4 @@
-"""`coxfield label`: a table in which a few rows are labelled becomes one in which all are."""
+"""`coxfield label`: find the labels of all rows of a table from the few that are given."""
 
 import warnings
 from enum import StrEnum
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from coxfield.estimators.semi_supervised import SLGCPClassifier
+    from coxfield import SLGCPClassifier
     from coxfield.io.tables import Table
 
 
 class Inference(StrEnum):
-    """How labels are read off the model."""
+    """How labels are found: the values of `inference` of `SLGCPClassifier`."""
 
     map = "map"
     marginals = "marginals"
@@ -29,41 +29,47 @@ def label(
     table: options.TableArgument,
     target: Annotated[
         str,
-        typer.Option("--target", "-t", metavar="COLUMN", help="Column of the classes, blank in the rows to label."),
+        typer.Option(
+            "--target", "-t", metavar="COLUMN", help="Column of the classes. It is blank in the rows to label."
+        ),
     ],
     output: options.TableOutputOption = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw the rows to a .png, .pdf or .svg file, replaced likewise."),
+        typer.Option(
+            "--plot", metavar="FILE", help="Draw the rows to a .png, .pdf or .svg file. It is replaced if it exists."
+        ),
     ] = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="Column that tells rows apart: no feature.")
+        str | None, typer.Option("--id", metavar="COLUMN", help="Column that identifies rows. It is not a feature.")
     ] = None,
     feature: options.FeatureOption = None,
     drop: options.DropOption = None,
     length_scale: options.LengthScaleOption = None,
     inference: Annotated[
         Inference,
-        typer.Option(help="The most probable labels together, or the most probable label of each row by itself."),
+        typer.Option(
+            help="map: the most probable labels of all rows together. Others: the most probable label of each row."
+        ),
     ] = Inference.map,
     seed: Annotated[
-        int, typer.Option("--seed", "-s", min=0, help="Of the draws that marginals and perturb_and_map take.")
+        int, typer.Option("--seed", "-s", min=0, help="Seed of the random draws of marginals and perturb_and_map.")
     ] = 0,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Label the rows whose target is blank, from the few where it is not, and say which labels are proven.
+    """Label the rows whose target is blank, from the few rows where it is not, and say which labels are proven.
 
-    The labels found are, together, the most probable ones of the model: exactly for two classes, and for more as far
-    as they are certified. The length scale is chosen by cross validation of the labelled rows. All columns but the
-    target and the id are features, and must be numbers.
+    The labels found are, together, the most probable labels of the model. With two classes this is exact. With more
+    classes it is exact for the labels that are certified. The length scale is chosen by cross validation of labelled
+    rows. All columns except the target and the id are features. Features must be numbers.
 
-    The result has all columns of the table, with the target filled in, and then: given, whether the label was in the
-    table; certified, whether it was or is proven to be of the most probable labelling; and for each class score_CLASS,
-    the score of the class by the given labels alone. A summary goes to standard error.
+    The result has all columns of the table, with the target filled in. Added columns are: given, whether the label was
+    in the table; certified, whether the label was given or is proven; and for each class score_CLASS, the score of the
+    class from the given labels alone. A summary is printed to standard error.
 
-    With --inference marginals or perturb_and_map each row takes its own most probable class, and the probabilities are
-    in columns probability_CLASS instead of certified: that is the better choice when labels are very few.
+    With --inference marginals or perturb_and_map each row takes its own most probable class. The probabilities are in
+    columns probability_CLASS, and there is no column certified. This is the better choice if labels are very few.
 
     \b
     Examples:
@@ -74,7 +80,8 @@ def label(
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
-    from coxfield.estimators.semi_supervised import ChainsDisagreeWarning, SLGCPClassifier, TrivialLabellingWarning
+    from coxfield import SLGCPClassifier
+    from coxfield.estimators.semi_supervised import ChainsDisagreeWarning, TrivialLabellingWarning
 
     outputs.check(output, plot, inputs=[table])
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
@@ -102,7 +109,7 @@ def label(
 
 
 def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
-    """Refuse a table that has columns of the names that are to be added."""
+    """Refuse a table that already has a column of a name that is to be added."""
     kinds = ["score"] if inference == Inference.map else ["score", "probability"]
     classes = [messages.label_text(name) for name in dict.fromkeys(known.tolist())]
     certified = ["certified"] if inference == Inference.map else []
@@ -110,12 +117,12 @@ def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
     taken = [name for name in added if name in rows.rows.columns]
     if taken:
         raise ValueError(
-            f"{rows.name} has a column {taken[0]!r} already, which coxfield label is to add: rename or remove it"
+            f"{rows.name} already has a column {taken[0]!r}, which coxfield label adds: rename or remove it"
         )
 
 
 def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray") -> None:
-    """Label the rows that are not given."""
+    """Fit the model to all rows. It labels those that are blank."""
     import numpy as np
 
     y = np.full(len(given), None, dtype=object)
@@ -124,7 +131,7 @@ def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArr
 
 
 def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given: "NDArray") -> str:
-    """What the library warns of, in one line and with what can be done about it on a command line."""
+    """A warning of the library in one line, with what can be done about it on a command line."""
     from coxfield.estimators.semi_supervised import TrivialLabellingWarning
 
     if not issubclass(warning.category, TrivialLabellingWarning):
@@ -132,16 +139,16 @@ def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given:
     winner = messages.label_text(model.transduction_[~given][0].item())
     what = "most probable labelling gives" if model.inference == "map" else "label distributions give"
     return (
-        f"the {what} all {(~given).sum()} blank rows to {winner}, as happens when labels are "
+        f"the {what} all {(~given).sum()} blank rows to {winner}, as happens if labels are "
         "few and the length scale is long: label more rows, or try a shorter --length-scale"
     )
 
 
 def _labelled(model: "SLGCPClassifier", rows: "Table", target: str, X: "NDArray", given: "NDArray") -> "pl.DataFrame":
-    """The table with its target filled in, and what is known of each label."""
+    """The table with its target filled in, and the columns that are added."""
     import polars as pl
 
-    from coxfield.estimators.supervised import LGCPClassifier
+    from coxfield import LGCPClassifier
 
     alone = LGCPClassifier(model.kernel_, selection=None, n_jobs=model.n_jobs)
     scores = alone.fit(X[given], model.transduction_[given]).class_scores(X)
@@ -160,7 +167,7 @@ def _labelled(model: "SLGCPClassifier", rows: "Table", target: str, X: "NDArray"
 def _picture(
     model: "SLGCPClassifier", X: "NDArray", given: "NDArray", names: list[str], target: str, plot: Path
 ) -> bytes:
-    """The bytes of the picture, so that drawing can fail before anything is written."""
+    """The bytes of the picture. If drawing fails, nothing has been written yet."""
     from coxfield import plotting
 
     figure = plotting.figure()
@@ -168,7 +175,7 @@ def _picture(
         X,
         model.transduction_,
         given,
-        getattr(model, "certified_", given),  # labels of marginals are never proven
+        getattr(model, "certified_", given),  # labels from marginals are never proven
         ax=figure.subplots(),
         feature_names=names,
         title=target,
@@ -179,7 +186,7 @@ def _picture(
 def _summary(
     model: "SLGCPClassifier", features: list[str], given: "NDArray", output: Path | None, plot: Path | None
 ) -> dict[str, str]:
-    """What a person wants to know of the labelling, line by line."""
+    """The lines of the summary of a labelling."""
     sizes = []
     for name in model.classes_.tolist():
         of_class = model.transduction_ == name
@@ -197,18 +204,18 @@ def _summary(
 
 
 def _certainty(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
-    """What is proven of the most probable labelling."""
+    """How much of the most probable labelling is proven."""
     blank, proven = int((~given).sum()), int(model.certified_[~given].sum())
     return {
         "Energy": f"{model.energy_:.10g}",
         "Relative gap": f"{model.result_.relative_gap:.2g} (up to {model.tolerance:g} counts as none)",
-        # Rounded down: 100% is all of them.
+        # Rounded down, so that 100% means all labels.
         "Certified": f"{proven} of the {blank} labels found ({1000 * proven // blank / 10:g}%)",
     }
 
 
 def _doubt(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
-    """How sure label distributions are, and how well they are known."""
+    """How many errors the label distributions predict, and how exactly they are known."""
     path, largest = model.selection_path_, model.label_distributions_[~given].max(axis=1)
     return {
         "Cross-validation log loss": f"{path['cv_log_loss'][path['chosen']].item():.4g}",

@@ -1,4 +1,4 @@
-"""What commands say: summaries for a person or a program, and whether a person is watching."""
+"""Messages of commands: summaries for a person or a program, and whether a person is watching."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -10,24 +10,24 @@ if TYPE_CHECKING:
 
 
 def watched(quiet: bool) -> bool:
-    """Whether a person sees standard error, and wants to."""
+    """Whether a person sees standard error and did not ask for silence."""
     return not quiet and sys.stderr.isatty()
 
 
 def label_text(label) -> str:
-    """A class as CSV writes it."""
+    """A class as it is written in CSV."""
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 def counted(names: "Sequence[str]") -> str:
-    """How many there are, and which."""
+    """The number of names, and the names."""
     from coxfield.io.columns import listed
 
     return f"{len(names)} ({listed(names, quoted=False)})"
 
 
 def print_summary(summary: dict[str, str], *, err: bool = False) -> None:
-    """Print the summary: aligned for a person, one whole line for each entry for a program."""
+    """Print the summary: aligned for a person; for a program one line per entry, never broken."""
     stream = sys.stderr if err else sys.stdout
     if not (summary and stream.isatty()):
         for name, value in summary.items():

@@ -1,4 +1,4 @@
-"""Options that more than one command has, and what is made of them."""
+"""Options that several commands have, and functions that interpret them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,18 +9,24 @@ if TYPE_CHECKING:
     from coxfield.io.tables import Table
 
 TableArgument = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="A .csv, .csv.gz or .parquet file; - for CSV on standard input.")
+    Path, typer.Argument(metavar="TABLE", help="A .csv, .csv.gz or .parquet file, or - for CSV on standard input.")
 ]
 FeatureOption = Annotated[
     list[str] | None,
-    typer.Option("--feature", "-f", metavar="COLUMN", help="Column to use; repeat for more. Default: all others."),
+    typer.Option(
+        "--feature",
+        "-f",
+        metavar="COLUMN",
+        help="Column to use as a feature. Repeat the option for more. Default: all other columns.",
+    ),
 ]
 DropOption = Annotated[
-    list[str] | None, typer.Option("--drop", "-d", metavar="COLUMN", help="Column to leave out; repeat for more.")
+    list[str] | None,
+    typer.Option("--drop", "-d", metavar="COLUMN", help="Column to leave out. Repeat the option for more."),
 ]
 LengthScaleOption = Annotated[
     float | None,
-    typer.Option("--length-scale", "-l", metavar="X", help="Use this length scale instead of choosing one."),
+    typer.Option("--length-scale", "-l", metavar="X", help="Length scale to use. Default: it is chosen."),
 ]
 TableOutputOption = Annotated[
     Path | None,
@@ -28,28 +34,28 @@ TableOutputOption = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="A .csv, .csv.gz or .parquet file, replaced if it exists. Default: CSV on standard output.",
+        help="A .csv, .csv.gz or .parquet file. It is replaced if it exists. Default: CSV on standard output.",
     ),
 ]
-JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all processors.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; -1 for one per processor.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar and no summary.")]
 
 
 def length_scales(length_scale: float | None) -> list[float] | None:
-    """The one length scale that was asked for, as the only candidate: the signal variance is still chosen."""
+    """The length scale that was asked for, as the only candidate. The signal variance is still chosen."""
     if length_scale is not None and not 0 < length_scale < float("inf"):
         raise typer.BadParameter(f"--length-scale must be positive and finite, got {length_scale:g}")
     return None if length_scale is None else [length_scale]
 
 
 def check_columns(roles: dict[str, str | None], feature: list[str] | None, drop: list[str] | None) -> None:
-    """Refuse options that contradict each other; `roles` are the columns that options set apart."""
+    """Refuse options that contradict each other. `roles` are the columns that are not features, by option."""
     named = [name for name in roles.values() if name is not None]
     if len(set(named)) < len(named):
         *first, last = roles
         raise typer.BadParameter(f"{', '.join(first)} and {last} must be different columns")
     if feature and drop:
-        raise typer.BadParameter("--feature names all the features: leave --drop away")
+        raise typer.BadParameter("--feature names all features, so --drop has no effect: give only one of the two")
 
 
 def read_features(
@@ -60,7 +66,7 @@ def read_features(
     drop: list[str] | None,
     weight: str | None = None,
 ) -> "tuple[Table, list[str]]":
-    """Read a table and choose its features: those asked for, or all columns that have no other part to play."""
+    """Read a table, and find its features: the columns in `feature`, or all columns that have no other role."""
     from coxfield.io import tables
 
     numbers = [*feature, *([] if weight is None else [weight])] if feature else None

@@ -1,4 +1,4 @@
-"""Tables and pictures that commands write: checked before the work, and written all or none."""
+"""Tables and pictures that commands write. They are checked before the work, and written all or none."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check(output: Path | None, plot: Path | None, *, inputs: "Iterable[Path]" = ()) -> None:
-    """Refuse files that cannot be written, and a picture that cannot be drawn, before the work is done."""
+    """Refuse files that cannot be written, and a picture that cannot be drawn. Called before the work is done."""
     from coxfield.io import tables
 
     if output is not None:
@@ -28,7 +28,7 @@ def check(output: Path | None, plot: Path | None, *, inputs: "Iterable[Path]" = 
 
 
 def write(rows: "pl.DataFrame", output: Path | None, picture: bytes | None, plot: Path | None) -> None:
-    """Write the table and the picture; if one of the files fails, so does the other."""
+    """Write the table and the picture. If one of the files fails, neither is written."""
     from coxfield.io import tables
     from coxfield.io.whole_files import whole_file
 

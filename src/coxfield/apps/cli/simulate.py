@@ -1,4 +1,4 @@
-"""`coxfield simulate`: a log Gaussian Cox process becomes a table of points, and a picture of intensity and points."""
+"""`coxfield simulate`: draw a log Gaussian Cox process as a table of points and a picture."""
 
 import math
 import secrets
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class KernelName(StrEnum):
-    """Covariance functions that a command line can name."""
+    """Covariance functions, by their names on the command line."""
 
     rbf = "rbf"
     exponential = "exponential"
@@ -29,10 +29,10 @@ class KernelName(StrEnum):
 
 
 class WindowCommand(TyperCommand):
-    """A command whose --window takes as many numbers as follow it: two for each axis, however many axes."""
+    """A command whose --window takes all numbers that follow it: two for each axis."""
 
     def parse_args(self, ctx, args):
-        """Join the numbers after --window to one value, the most that an option may have."""
+        """Join the numbers after --window to one value, because an option can have only one."""
         joined: list[str] = []
         for word in args:
             if len(joined) > 1 and joined[-2] == "--window" and _is_number(word) and _is_number(joined[-1].split()[0]):
@@ -45,34 +45,40 @@ class WindowCommand(TyperCommand):
 def simulate(
     window: Annotated[
         str,
-        typer.Option("--window", metavar="LOW HIGH ...", help="Ends of the window, axis by axis: one, two or three."),
+        typer.Option("--window", metavar="LOW HIGH ...", help="Ends of the window for each of one, two or three axes."),
     ],
     length_scale: Annotated[
         float, typer.Option("--length-scale", "-l", metavar="X", help="Distance over which the intensity varies.")
     ] = 1.0,
-    variance: Annotated[float, typer.Option("--variance", metavar="X", help="Of the log intensity.")] = 1.0,
-    mean: Annotated[float, typer.Option("--mean", metavar="X", help="Of the log intensity.")] = 0.0,
+    variance: Annotated[float, typer.Option("--variance", metavar="X", help="Variance of the log intensity.")] = 1.0,
+    mean: Annotated[float, typer.Option("--mean", metavar="X", help="Mean of the log intensity.")] = 0.0,
     kernel: Annotated[KernelName, typer.Option("--kernel", "-k", help="The covariance function.")] = KernelName.rbf,
     resolution: Annotated[
         int | None,
         typer.Option(
-            "--resolution", metavar="N", min=1, help="Cells along the longest side, on which the intensity is constant."
+            "--resolution",
+            metavar="N",
+            min=1,
+            help="Number of cells along the longest side. The intensity is constant in a cell.",
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", min=0, help="Draw the same pattern again. Default: a new one.")
+        int | None,
+        typer.Option(
+            "--seed", metavar="N", min=0, help="Seed that draws the same pattern again. Default: a new pattern."
+        ),
     ] = None,
     output: options.TableOutputOption = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Draw to a .png, .pdf or .svg file, replaced likewise."),
+        typer.Option("--plot", metavar="FILE", help="Draw to a .png, .pdf or .svg file. It is replaced if it exists."),
     ] = None,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Draw a log Gaussian Cox process: the points as a table, and a picture of intensity and points.
+    """Draw a log Gaussian Cox process: its points as a table, and a picture of its intensity and points.
 
-    The logarithm of the intensity is a Gaussian process; given the intensity, the points are a Poisson process. The
-    table has a column x1, x2, ... for each axis of the window. A summary goes to standard error, the seed included.
+    The logarithm of the intensity is a Gaussian process. Given the intensity, the points are a Poisson process. The
+    table has a column x1, x2, ... for each axis of the window. A summary with the seed is printed to standard error.
 
     \b
     Examples:
@@ -108,7 +114,7 @@ def _is_number(word: str) -> bool:
 
 
 def _check_numbers(length_scale: float, variance: float, mean: float) -> None:
-    """Refuse numbers that make no process."""
+    """Refuse numbers that are not positive or not finite."""
     for name, value in (("--length-scale", length_scale), ("--variance", variance)):
         if not 0 < value < math.inf:
             raise typer.BadParameter(f"{name} must be positive and finite, got {value:g}")
@@ -117,7 +123,7 @@ def _check_numbers(length_scale: float, variance: float, mean: float) -> None:
 
 
 def _sides(window: str) -> list[tuple[float, float]]:
-    """Pairs of numbers, one an axis, of what was given for --window."""
+    """The value of --window as pairs of numbers, one pair per axis."""
     words = window.split()
     if len(words) not in (2, 4, 6) or not all(map(_is_number, words)):
         raise typer.BadParameter(
@@ -137,7 +143,7 @@ def _kernel(name: KernelName, length_scale: float, variance: float) -> "Kernel":
 
 
 def _table(pattern: "Pattern") -> "pl.DataFrame":
-    """A row a point, a column an axis."""
+    """One row per point, one column per axis."""
     import polars as pl
 
     names = [f"x{number}" for number in range(1, pattern.window.dimension + 1)]
@@ -145,17 +151,16 @@ def _table(pattern: "Pattern") -> "pl.DataFrame":
 
 
 def _picture(pattern: "Pattern", plot: Path) -> bytes:
-    """The bytes of the picture, so that drawing can fail before anything is written."""
+    """The bytes of the picture. If drawing fails, nothing has been written yet."""
     from coxfield import plotting
-    from coxfield.process.pictures import draw_sample
 
-    return plotting.encode(draw_sample(pattern), plot)
+    return plotting.encode(plotting.draw_sample(pattern), plot)
 
 
 def _summary(
     process: "LogGaussianCoxProcess", pattern: "Pattern", seed: int, output: Path | None, plot: Path | None
 ) -> dict[str, str]:
-    """What a person wants to know of the pattern, line by line."""
+    """The lines of the summary of a pattern."""
     given = pattern.intensity.integral if pattern.intensity is not None else math.nan
     summary = {
         "Points": str(len(pattern)),

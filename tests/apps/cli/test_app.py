@@ -1,0 +1,74 @@
+"""The program as a whole: its help, its version, and how it ends."""
+
+import shlex
+import subprocess
+import sys
+
+import polars as pl
+import pytest
+
+from command_line import fit, flowers, run
+from coxfield import __version__
+
+
+def test_version():
+    assert run("--version").stdout == f"coxfield {__version__}\n"
+
+
+def examples(*command):
+    lines = [line.strip() for line in run(*command, "--help", env={"COLUMNS": "80"}).stdout.splitlines()]
+    start = lines.index("Examples:") + 1
+    return lines[start : lines.index("", start)]
+
+
+@pytest.mark.parametrize("command", [(), ("fit",), ("predict",), ("label",), ("simulate",)])
+def test_examples_of_the_help_work_word_for_word(folder, shell, command):
+    for name, n in (("train", 40), ("new", 10)):
+        numbers = pl.int_range(n).alias("plant"), pl.lit(1936).alias("year")
+        rows = flowers(n).select(*numbers, "length", "width", "species")
+        rows.write_csv(f"{name}.csv")
+        rows.write_parquet(f"{name}.parquet")
+    data = rows.with_columns(pl.when(pl.int_range(pl.len()) < 6).then("species").alias("species"))
+    data.write_csv("data.csv")
+    data.write_parquet("data.parquet")
+    fit("--id", "plant", "--drop", "year")
+    assert len(examples(*command)) >= 2
+    for example in examples(*command):
+        for old in (
+            path for name in ("predictions", "labelled", "picture", "pattern") for path in folder.glob(f"{name}.*")
+        ):
+            old.unlink()
+        words = shlex.split(example)
+        if "reproduce" in words:  # takes minutes; `make demo` is just that
+            continue
+        # A pipe needs a shell; other lines are run here, which saves the time to import everything again.
+        if "|" in words:
+            done = shell(example)
+            assert done.returncode == 0, (example, done.stderr)
+        else:
+            done = run(*words[1:])
+        for option in {"-o", "--plot"}.intersection(words):
+            assert (folder / words[words.index(option) + 1]).stat().st_size > 0
+        if "-o" not in words:
+            first = {"label": "plant,year,length,width,species,given,certified", "simulate": "x1,x2,x3\n"}
+            assert done.stdout.startswith(first.get(words[words.index("coxfield") + 1], "plant,species\n"))
+
+
+def test_help_is_quick_because_nothing_heavy_is_imported():
+    code = (
+        "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.apps.cli.app import app\n"
+        "commands = 'fit', 'predict', 'label', 'simulate'\n"
+        "for words in (['--help'], *([name, '--help'] for name in commands), ['--version']):\n"
+        "    assert CliRunner().invoke(app, words).exit_code == 0\n"
+        "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'skops', 'matplotlib'\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_commands_tell_a_shell_how_they_ended(shell):
+    done = shell("coxfield fit absent.csv -t y -o model.skops")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: There is no file absent.csv\n")
+    assert shell("coxfield fit train.csv").returncode == 2
+    assert shell("coxfield frobnicate").returncode == 2

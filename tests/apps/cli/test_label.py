@@ -1,0 +1,223 @@
+"""`coxfield label`: the labels and proofs of the library, beside the columns of the table."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from command_line import FEATURES, LABEL, QUICK, labelled, library_labels, partly_labelled, refusal, run
+from coxfield import LGCPClassifier, SLGCPClassifier
+from tolerances import assert_close
+
+
+@pytest.mark.usefixtures("folder")
+def test_labels_and_proofs_are_those_of_the_library():
+    data = partly_labelled(20)
+    data.write_csv("data.csv")
+    result, model = labelled(), library_labels(data)
+    assert 0 < (model.transduction_ == "dog").sum() < 20
+    assert result["species"].to_list() == model.transduction_.tolist()
+    assert result["certified"].to_list() == model.certified_.tolist()
+    assert result["given"].to_list() == data["species"].is_not_null().to_list()
+
+
+def test_scores_are_what_the_given_labels_say(data):
+    result, known = labelled(*QUICK), data["species"].is_not_null()
+    X = data["length", "width"].to_numpy()
+    alone = LGCPClassifier(library_labels(data, length_scales=[0.7]).kernel_, selection=None)
+    alone.fit(X[known], data["species"].filter(known).to_numpy())
+    assert_close(result["score_cat", "score_dog"].to_numpy(), alone.class_scores(X), terms=int(known.sum()))
+
+
+def test_the_table_is_kept_and_columns_are_added_behind(data):
+    result = labelled(*QUICK)
+    assert result.columns == [*data.columns, "given", "certified", "score_cat", "score_dog"]
+    kept = result.with_columns(pl.when("given").then("species").alias("species"))
+    assert_frame_equal(kept.select(data.columns), data, check_exact=True)
+
+
+def test_columns_that_are_no_features_come_out_as_they_were_written(data):
+    for choice in (FEATURES, ["--id", "name", "--drop", "code"]):
+        run("label", "data.csv", "-t", "species", *choice, *QUICK, "-o", "out.csv")
+        out = pl.read_csv("out.csv", infer_schema=False)
+        assert out["name", "code"].rows() == data["name", "code"].rows()
+
+
+def test_labels_not_proven_are_not_certified(data, monkeypatch):
+    fitted = SLGCPClassifier.fit
+
+    def fit_and_doubt(self, X, y):
+        fitted(self, X, y)
+        self.certified_[[1, 2]] = False
+        return self
+
+    monkeypatch.setattr(SLGCPClassifier, "fit", fit_and_doubt)
+    result = run(*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.svg")
+    assert np.flatnonzero(~pl.read_csv("out.csv")["certified"]).tolist() == [1, 2]
+    assert "Certified: 30 of the 32 labels found (93.7%)" in result.stderr
+    assert "found, not proven: 2" in Path("out.svg").read_text()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("labels", "kind", "columns"),
+    [
+        ((7, -1), pl.Int64, ["score_-1", "score_7"]),
+        ((False, True), pl.Boolean, ["score_false", "score_true"]),
+        (("007", "012"), pl.String, ["score_007", "score_012"]),
+        ((1.0, 2.0), None, ["score_1.0", "score_2.0"]),
+    ],
+)
+def test_labels_found_are_of_the_kind_of_those_given(labels, kind, columns):
+    rows = partly_labelled(target=labels)
+    rows.write_csv("data.csv")
+    rows.write_parquet("data.parquet")
+    expected = library_labels(rows, length_scales=[0.7]).transduction_.tolist()
+    for table in ("data.csv", "data.parquet"):
+        run("label", table, "-t", "species", *FEATURES, *QUICK, "-o", "out.parquet")
+        out = pl.read_parquet("out.parquet")
+        assert out.columns[-2:] == columns
+        assert out["species"].dtype == (kind or (pl.String if table == "data.csv" else pl.Float64))
+        assert out["species"].cast(pl.String).to_list() == pl.Series(expected).cast(pl.String).to_list()
+
+
+@pytest.mark.usefixtures("folder")
+def test_categories_stay_categories():
+    kind = pl.Enum(["dog", "bird", "cat"])
+    rows = partly_labelled().with_columns(pl.col("species").cast(kind))
+    rows.write_parquet("data.parquet")
+    run("label", "data.parquet", "-t", "species", *FEATURES, *QUICK, "-o", "out.parquet")
+    out = pl.read_parquet("out.parquet")
+    assert out["species"].dtype == kind
+    assert out["species"].to_list() == library_labels(rows, length_scales=[0.7]).transduction_.tolist()
+
+
+@pytest.mark.usefixtures("data")
+def test_csv_and_parquet_are_labelled_alike():
+    run(*LABEL, *QUICK, "-o", "from_csv.parquet")
+    run("label", "data.parquet", "-t", "species", *FEATURES, *QUICK, "-o", "from_parquet.parquet")
+    same = pl.col("name", "code").cast(pl.String)
+    from_csv, from_parquet = (pl.read_parquet(f"from_{name}.parquet") for name in ("csv", "parquet"))
+    assert_frame_equal(from_csv.with_columns(same), from_parquet.with_columns(same), check_exact=True)
+    run("label", "data.parquet", "-t", "species", *FEATURES, *QUICK, "-o", "out.csv.gz")
+    assert_frame_equal(pl.read_csv("out.csv.gz"), pl.read_csv(from_parquet.write_csv().encode()), check_exact=True)
+
+
+@pytest.mark.usefixtures("data")
+def test_blank_strings_are_to_be_labelled_too():
+    expected = labelled(*QUICK)
+    text = Path("data.csv").read_text().splitlines()
+    Path("data.csv").write_text("\n".join(line.replace(",,", ",  ,") for line in text))
+    assert_frame_equal(labelled(*QUICK), expected)
+
+
+@pytest.mark.usefixtures("data")
+def test_tables_are_labelled_from_standard_input_to_standard_output():
+    piped = run("label", "-", "-t", "species", *FEATURES, *QUICK, input=Path("data.csv").read_bytes())
+    assert piped.stdout == run(*LABEL, *QUICK).stdout
+    run(*LABEL, *QUICK, "-o", "out.csv")
+    assert Path("out.csv").read_text() == piped.stdout
+
+
+def test_label_sums_up_on_standard_error(data):
+    result = run(*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.png")
+    model = library_labels(data, length_scales=[0.7])
+    lines = dict(line.split(": ", 1) for line in result.stderr.splitlines())
+    cats = (model.transduction_ == "cat").sum()
+    path = model.selection_path_
+    assert result.stdout == ""
+    assert float(lines.pop("Energy")) == pytest.approx(model.energy_, rel=1e-9)
+    gap, meaning = lines.pop("Relative gap").split(maxsplit=1)
+    assert float(gap) < 1e-9
+    assert meaning == "(up to 1e-09 counts as none)"
+    assert lines == {
+        "Rows": "40 (8 labelled, 32 blank)",
+        "Features": "2 (length, width)",
+        "Classes": f"2 (cat: 4 -> {cats}, dog: 4 -> {40 - cats})",
+        "Kernel": str(model.kernel_),
+        "Cross-validation error": f"{path['cv_error'][path['chosen']].item():.4g}",
+        "Certified": "32 of the 32 labels found (100%)",
+        "Table": "out.csv",
+        "Picture": "out.png",
+    }
+
+
+@pytest.mark.usefixtures("data")
+def test_one_class_for_all_is_warned_of_in_a_sentence_even_if_quiet():
+    result = run(*LABEL, "--length-scale", "1000", "--quiet")
+    found = set(pl.read_csv(result.stdout_bytes).filter(~pl.col("given"))["species"])
+    assert len(found) == 1
+    assert result.stderr.startswith(f"Warning: the most probable labelling gives all 32 blank rows to {found.pop()}, ")
+    assert result.stderr.endswith("try a shorter --length-scale\n")
+    assert result.stderr.count("\n") == 1
+    assert run(*LABEL, *QUICK, "--quiet").stderr == ""
+
+
+def test_marginals_come_with_probabilities(data):
+    chosen = ["--inference", "marginals", "--seed", "3"]
+    result = run(*LABEL, *QUICK, *chosen, "-o", "out.csv", "--plot", "out.svg")
+    out = pl.read_csv("out.csv")
+    model = library_labels(data, length_scales=[0.7], inference="marginals", random_state=3)
+    added = ["given", "score_cat", "score_dog", "probability_cat", "probability_dog"]
+    assert out.columns == [*data.columns, *added]
+    assert out["species"].to_list() == model.transduction_.tolist()
+    probabilities = out["probability_cat", "probability_dog"].to_numpy()
+    np.testing.assert_array_equal(probabilities, model.label_distributions_)  # the same draws, counted
+    lines = dict(line.split(": ", 1) for line in result.stderr.splitlines())
+    doubt = (1 - model.label_distributions_.max(axis=1)).sum()
+    expected, rest = lines["Errors to expect"].split(maxsplit=1)
+    assert float(expected) == pytest.approx(doubt, abs=0.06)  # one decimal
+    assert rest == "of the 32 labels found, if the model is right"
+    assert "Certified" not in lines
+    assert "found, not proven: 32" in Path("out.svg").read_text()
+    data.with_columns(probability_dog=pl.lit(1)).write_csv("data.csv")
+    assert "already has a column 'probability_dog'" in refusal(*LABEL, *QUICK, *chosen)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"species": pl.lit("cat")}, "has no blank cell, so there is nothing to label: .* use coxfield fit"),
+        ({"species": pl.lit(None, pl.String)}, "Column 'species' of data.csv is blank in all 40 rows"),
+        ({"species": pl.col("species").replace("dog", None)}, "holds one class only, cat"),
+        ({"species": pl.col("species").replace("dog", "0.5").replace("cat", "1.5")}, "quantities, not classes"),
+        ({"width": pl.lit("wide")}, "Column 'width' of data.csv holds text, 'wide' in row 1"),
+        ({"width": pl.lit(float("nan"))}, "Column 'width' of data.csv holds nan in row 1"),
+        ({"width": pl.col("width").shift(1)}, "Column 'width' of data.csv is blank in row 1"),
+        ({"width": pl.lit(1.0), "length": pl.lit(1.0)}, "all points are the same"),
+        ({"certified": pl.lit(1)}, "data.csv already has a column 'certified', which coxfield label adds"),
+        ({"score_dog": pl.lit(1)}, "data.csv already has a column 'score_dog'"),
+    ],
+)
+def test_tables_that_cannot_be_labelled_are_refused_in_one_sentence(folder, data, change, message):
+    data.with_columns(**change).write_csv("data.csv")
+    before = set(folder.iterdir())
+    sentence = refusal(*LABEL, "-o", "out.csv", "--plot", "out.png")
+    assert re.search(message, sentence)
+    assert sentence.startswith("Error: ")
+    assert sentence.count("\n") == 1
+    assert set(folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["-t", "genus"], 1, "data.csv has no column 'genus'; it has 'name', 'length'"),
+        (["-t", "species", "-f", "height"], 1, "data.csv has no column 'height'"),
+        (["-t", "species", "--id", "nr"], 1, "data.csv has no column 'nr'"),
+        (["-t", "species", *FEATURES, "--plot", "out.gif"], 1, "out.gif is none of .png, .pdf, .svg"),
+        (["-t", "species", *FEATURES, "--plot", "x/out.png"], 1, "There is no folder x to write out.png to"),
+        (["-t", "species", *FEATURES, "-o", "out.txt"], 1, "out.txt is none of .csv"),
+        (["-t", "species", *FEATURES, "-o", "data.csv"], 1, "is the input and cannot be the output too"),
+        (["-t", "species", "--id", "species"], 2, "--target and --id must be different columns"),
+        (["-t", "species", "-f", "length", "-d", "width"], 2, "give only one of the two"),
+        (["-t", "species", "-l", "-1"], 2, "must be positive and finite, got -1"),
+        ([], 2, "--target"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_label(arguments, code, message):
+    assert message in refusal("label", "data.csv", *arguments, code=code)
