@@ -1,4 +1,4 @@
-"""What all benchmarks share: timing, peak memory, data, and a table."""
+"""Shared by all benchmarks: timing, peak memory, data, and a table."""
 
 import time
 import tracemalloc
@@ -15,7 +15,7 @@ console = Console()
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement: what, how much, and what was promised of it."""
+    """One measurement: what was measured, the value, and what was promised."""
 
     what: str
     value: str
@@ -23,7 +23,7 @@ class Row:
 
 
 def seconds(work, repeats=2):
-    """Least wall time of some runs: the least disturbed one."""
+    """Least wall time of several runs: the least disturbed one."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -33,7 +33,7 @@ def seconds(work, repeats=2):
 
 
 def peak_megabytes(work):
-    """Most memory that Python and NumPy held during `work` beyond what they held before."""
+    """The most memory that Python and NumPy took during `work`, in addition to what they held before."""
     tracemalloc.start()
     work()
     _, peak = tracemalloc.get_traced_memory()
@@ -42,11 +42,11 @@ def peak_megabytes(work):
 
 
 def images(n_train, n_test, dtype):
-    """MNIST scaled to [0, 1], or random numbers of the same shape where it cannot be had."""
+    """MNIST scaled to [0, 1], or random numbers of the same shape if it is not available."""
     try:
         data = fetch_mnist()
     except DatasetUnavailableError as error:
-        console.print(f"MNIST is not at hand, random numbers take its place: {error}")
+        console.print(f"MNIST is not available, so random numbers take its place: {error}")
         rng = np.random.default_rng(0)
         y = rng.integers(10, size=n_train)
         return 0.4 * rng.random((n_train, 784)).astype(dtype), y, 0.4 * rng.random((n_test, 784)).astype(dtype)
@@ -59,7 +59,7 @@ def images(n_train, n_test, dtype):
 
 
 def show(title, rows):
-    """Print measurements beside what was promised of them."""
+    """Print measurements beside promises."""
     table = Table(title=title, title_justify="left")
     for heading in ("what", "measured", "promised"):
         table.add_column(heading, justify="left" if heading == "what" else "right")

@@ -157,3 +157,12 @@ def test_standard_input_is_csv():
     piped = run("predict", "model.skops", "-", input=Path("new.csv").read_bytes()).stdout
     assert piped == run("predict", "model.skops", "new.csv").stdout
     assert "standard input is empty" in run("predict", "model.skops", "-", input="", code=1).stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_classes_and_probabilities_come_from_one_pass(monkeypatch):
+    fit(*FEATURES)
+    expected = predictions("--proba")
+    for twice in ("predict", "predict_proba"):
+        monkeypatch.setattr(LGCPClassifier, twice, None)
+    assert_frame_equal(predictions("--proba"), expected)
