@@ -10,9 +10,10 @@ from scipy.spatial.distance import cdist
 
 from coxfield.baselines import HarmonicFunctions
 from coxfield.baselines.elimination import eliminate
-from coxfield.baselines.harmonic import HarmonicPath, step_weights
+from coxfield.baselines.harmonic import CRITERIA, step_weights
 from coxfield.datasets import make_circles
-from coxfield.selection.map_cv import folds
+from coxfield.selection.folds import folds
+from coxfield.selection.path import SelectionPath
 from strategies import labelled_points
 from tolerances import assert_close, assert_same_error, rounding
 
@@ -165,8 +166,9 @@ def test_a_short_length_scale_follows_chains_of_near_neighbours():
 def test_least_error_wins_then_least_log_loss_then_only_connected_graphs():
     scales = np.array([4.0, 2.0, 1.0, 0.5])
     error, loss = np.array([0.2, 0.1, 0.1, 0.0]), np.array([0.1, 0.5, 0.4, 0.0])
-    assert HarmonicPath(scales, error, loss, np.array([True, True, True, False])).best() == 2
-    assert HarmonicPath(scales, error, loss, np.ones(4, dtype=bool)).best() == 3
+    tried = {"factor": scales, "cv_error": error, "cv_log_loss": loss}
+    assert SelectionPath({**tried, "apart": np.array([False, False, False, True])}, CRITERIA).best == 2
+    assert SelectionPath({**tried, "apart": np.zeros(4, dtype=bool)}, CRITERIA).best == 3
 
 
 def test_labels_may_be_words_and_missing_ones_none():

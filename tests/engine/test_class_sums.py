@@ -1,22 +1,29 @@
 import numpy as np
 import pytest
-from coxfield.kernels.covariance import recognise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
+from coxfield import threads
 from coxfield.engine import tiles as blocks
-from coxfield.engine.class_sums import arrange, class_sums
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.decision import prior_terms
+from coxfield.engine.store import store_labels
+from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.recognise import recognise
 from reference import class_scores
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points
 from tolerances import assert_same_decisions
 
 
+def covariances(kernels, n_features):
+    return PerClass.of(kernels).map(lambda kernel: recognise(kernel, n_features))
+
+
 def training(X, y, kernels, weights=None):
-    described = {id(kernel): recognise(kernel, X.shape[1]) for kernel in kernels}
-    return arrange(X, y, [described[id(kernel)] for kernel in kernels], weights)
+    return store_labels(X, y, covariances(kernels, X.shape[1]), weights)
 
 
 def naive_sums(X, y, kernels, queries, weights=None):
@@ -51,20 +58,20 @@ def test_blocks_threads_and_many_classes_do_not_change_the_sums(dtype, memory, n
     monkeypatch.setattr(blocks, "ROWS", 7)
     monkeypatch.setattr(blocks, "COLUMNS", 256)
     points = training(X, y, [RBF(1.5)] * 90)
-    with config_context(working_memory=memory):
-        sums = class_sums(points, queries, n_jobs=n_jobs)
+    with config_context(working_memory=memory), threads.use(n_jobs):
+        sums = class_sums(points, queries)
     kernel = RBF(1.5)(queries.astype(float), X.astype(float))
     expected = np.stack([kernel[:, y == label].sum(axis=1) for label in range(90)], axis=1)
     np.testing.assert_allclose(sums.values, expected, rtol=1e-12 if dtype == np.float64 else 2e-5)
 
 
 def test_no_block_exceeds_the_working_memory():
-    for n, columns, itemsize, threads in [(10, 10, 8, 1), (10**6, 10**6, 4, 8), (3, 10**9, 8, 2)]:
-        with config_context(working_memory=1):
-            rows, width = blocks.tile_shape(n, columns, itemsize, threads)
-            assert rows * width * itemsize * threads <= 2**20
-            whole = blocks.whole_rows(n, columns, itemsize, threads, copies=2)
-            assert whole == 1 or whole * columns * itemsize * threads * 2 <= 2**20
+    for n, columns, itemsize, count in [(10, 10, 8, 1), (10**6, 10**6, 4, 8), (3, 10**9, 8, 2)]:
+        with config_context(working_memory=1), threads.use(count):
+            rows, width = blocks.tile_shape(n, columns, itemsize)
+            assert rows * width * itemsize * count <= 2**20
+            whole = blocks.whole_rows(n, columns, itemsize, copies=2)
+            assert whole == 1 or whole * columns * itemsize * count * 2 <= 2**20
 
 
 @pytest.mark.parametrize(
@@ -78,7 +85,7 @@ def test_log_sums_are_right_where_every_value_underflows(kernel, dtype):
     sums = class_sums(training(X, y, [kernel] * 3), queries)
     assert (sums.values == 0).all()
     scaled = (queries[:, None].astype(float) - X[None].astype(float)) / kernel.length_scale
-    log_kernel = recognise(kernel, 3).log_profile((scaled**2).sum(axis=-1))
+    log_kernel = recognise(kernel, 3).profile.log_of((scaled**2).sum(axis=-1))
     for label in range(3):
         expected = np.logaddexp.reduce(log_kernel[:, y == label], axis=1)
         np.testing.assert_allclose(sums.logs[:, label], expected, rtol=1e-9)
@@ -150,7 +157,12 @@ def test_a_covariance_that_takes_negative_values_is_summed_as_it_is():
 
 
 def test_prior_holds_means_and_half_the_variance_of_each_class():
-    X, y = np.zeros((3, 1)), np.array([0, 1, 2])
-    points = training(X, y, [RBF(), 3.0 * RBF(), DotProduct(1.0)])
-    prior = points.prior(np.array([[0.0], [2.0]]), np.array([0.1, 0.2, 0.3]))
+    of = covariances([RBF(), 3.0 * RBF(), DotProduct(1.0)], 1)
+    prior = prior_terms(of, np.array([[0.0], [2.0]]), np.array([0.1, 0.2, 0.3]))
     np.testing.assert_allclose(prior, [[0.6, 1.7, 0.8], [0.6, 1.7, 2.8]])
+
+
+def test_where_one_covariance_is_imprecise_the_sums_of_the_other_stay():
+    X, y = np.array([[1e8], [1e8 + 1.0], [2.0], [-3.0]]), np.array([0, 0, 1, 1])
+    sums = class_sums(training(X, y, [RBF(1.0), DotProduct(0.0)]), np.array([[1e8]]))
+    np.testing.assert_allclose(sums.values[0], [1 + np.exp(-0.5), -1e8])

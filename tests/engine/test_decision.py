@@ -1,7 +1,7 @@
 import numpy as np
 
 from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import decide, log_probabilities, relative_scores
+from coxfield.engine.decision import Scores
 
 
 def sums(values):
@@ -11,25 +11,25 @@ def sums(values):
 
 def test_small_sums_decide_beside_a_large_shared_prior():
     small = sums([[1e-20, 2e-20], [3e-20, 2e-20]])
-    np.testing.assert_array_equal(decide(np.full((1, 2), 0.5), small), [1, 0])
+    np.testing.assert_array_equal(Scores(np.full((1, 2), 0.5), small).decisions, [1, 0])
     assert (0.5 + small.values)[0, 0] == (0.5 + small.values)[0, 1]
 
 
 def test_equal_scores_fall_to_the_larger_log_sum_of_the_best_classes():
     faint = ClassSums(np.zeros((2, 3)), np.array([[-900.0, -1000.0, -800.0], [-1000.0, -900.0, -950.0]]))
-    np.testing.assert_array_equal(decide(np.array([[0.0, 0.0, -1.0]]), faint), [0, 1])
-    np.testing.assert_array_equal(decide(np.zeros((1, 3)), faint), [2, 1])
+    np.testing.assert_array_equal(Scores(np.array([[0.0, 0.0, -1.0]]), faint).decisions, [0, 1])
+    np.testing.assert_array_equal(Scores(np.zeros((1, 3)), faint).decisions, [2, 1])
 
 
 def test_a_class_without_points_may_win_by_its_mean():
     empty = ClassSums(np.array([[0.3, 0.0]]), np.array([[np.log(0.3), -np.inf]]))
-    np.testing.assert_array_equal(decide(np.array([[0.0, 1.0]]), empty), [1])
+    np.testing.assert_array_equal(Scores(np.array([[0.0, 1.0]]), empty).decisions, [1])
 
 
 def test_probabilities_are_the_softmax_and_survive_enormous_scores():
     prior, big = np.array([[0.1, 0.4, 0.0]]), sums([[1e280, 3e280, 1.0], [0.5, 0.2, 0.7]])
-    log_p = log_probabilities(prior, big)
+    log_p = Scores(prior, big).log_probabilities
     np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1)
     exponentials = np.exp([0.6, 0.6, 0.7])
     np.testing.assert_allclose(np.exp(log_p[1]), exponentials / exponentials.sum())
-    assert np.isfinite(relative_scores(prior, big)).all()
+    assert np.isfinite(Scores(prior, big).relative).all()

@@ -3,19 +3,23 @@ import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+from coxfield.field import LabelField
 from coxfield.field.couplings import couple
-from coxfield.field.edges import Pairs
-from coxfield.kernels.covariance import recognise
+from coxfield.field.graph import Pairs
 from field.random_fields import KERNELS
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(9, 2))
 GROUPS = rng.integers(3, size=9)
-COVARIANCES = [recognise(kernel, 2) for kernel in KERNELS]
+
+
+def field_of(kernels, points=X):
+    """A field of free points with one kernel per class."""
+    return LabelField.from_points(points, list(kernels), np.full(points.shape[0], -1), n_classes=len(kernels))
 
 
 def tile(coupling):
-    weights = coupling.nodes.tile(coupling.nodes)
+    weights = coupling.tile(coupling)
     np.fill_diagonal(weights, 0)
     return weights
 
@@ -27,55 +31,59 @@ def listed(coupling):
     return weights + weights.T
 
 
-def kernel_values(covariance):
-    values = covariance.kernel(X)
+def kernel_values(kernel):
+    values = kernel(X)
     np.fill_diagonal(values, 0)
     return values
 
 
 @pytest.mark.parametrize("form", [tile, listed])
-@pytest.mark.parametrize("covariance", COVARIANCES, ids=lambda c: str(c.kernel))
-def test_one_covariance_for_both_labels_is_the_covariance(form, covariance):
-    np.testing.assert_allclose(form(couple(X, covariance, [covariance])), kernel_values(covariance), atol=1e-14)
+@pytest.mark.parametrize("held", [False, True], ids=["", "held"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_one_covariance_for_both_labels_is_the_covariance(form, held, kernel):
+    field = field_of([kernel, kernel])
+    field = field.held() if held else field
+    np.testing.assert_allclose(form(couple(field, 1, [0])), kernel_values(kernel), atol=1e-14)
 
 
 @pytest.mark.parametrize("form", [tile, listed])
 def test_two_covariances_count_half_each(form):
-    one, zero = COVARIANCES[:2]
+    one, zero = KERNELS[:2]
     expected = (kernel_values(one) + kernel_values(zero)) / 2
-    np.testing.assert_allclose(form(couple(X, one, [zero])), expected, atol=1e-14)
-    np.testing.assert_allclose(form(couple(X, one)), kernel_values(one) / 2, atol=1e-14)
+    np.testing.assert_allclose(form(couple(field_of([one, zero]), 0, [1])), expected, atol=1e-14)
+    np.testing.assert_allclose(form(couple(field_of([one, zero]), 0)), kernel_values(one) / 2, atol=1e-14)
 
 
 @pytest.mark.parametrize("form", [tile, listed])
 def test_the_best_of_several_labels_has_the_largest_covariance(form):
-    one, *others = COVARIANCES[3:7]
-    largest = np.max([kernel_values(covariance) for covariance in others], axis=0)
-    np.testing.assert_allclose(form(couple(X, one, others)), (kernel_values(one) + largest) / 2, atol=1e-14)
+    one, *others = KERNELS[3:7]
+    largest = np.max([kernel_values(kernel) for kernel in others], axis=0)
+    coupling = couple(field_of(KERNELS[3:7]), 0, [1, 2, 3])
+    np.testing.assert_allclose(form(coupling), (kernel_values(one) + largest) / 2, atol=1e-14)
 
 
 @pytest.mark.parametrize("form", [tile, listed])
 @pytest.mark.parametrize("picks", [[0, 0, 0], [0, 1, 0], [2, 6, 7]])
 def test_groups_keep_their_own_covariance_and_nothing_between_them(form, picks):
-    one, zeros = COVARIANCES[0], [COVARIANCES[pick] for pick in picks]
+    one, zeros = KERNELS[0], [KERNELS[pick] for pick in picks]
     own = np.zeros((9, 9))
-    for g, covariance in enumerate(zeros):
+    for g, kernel in enumerate(zeros):
         members = np.flatnonzero(np.equal(GROUPS, g))
         mine = np.ix_(members, members)
-        own[mine] = kernel_values(covariance)[mine]
-    np.testing.assert_allclose(form(couple(X, one, zeros, GROUPS)), (kernel_values(one) + own) / 2, atol=1e-14)
+        own[mine] = kernel_values(kernel)[mine]
+    coupling = couple(field_of([one, *zeros]), 0, [1, 2, 3], GROUPS)
+    np.testing.assert_allclose(form(coupling), (kernel_values(one) + own) / 2, atol=1e-14)
 
 
 def test_some_nodes_give_a_part_of_the_weights():
-    coupling = couple(X, COVARIANCES[0], COVARIANCES[:3], GROUPS)
+    coupling = couple(field_of(KERNELS[:3]), 0, [0, 1, 2], GROUPS)
     rows, columns = np.array([5, 1, 2]), np.array([0, 8])
-    part = coupling.nodes[rows].tile(coupling.nodes[columns])
-    np.testing.assert_allclose(part, tile(coupling)[np.ix_(rows, columns)])
+    part = coupling[rows].tile(coupling[columns])
+    np.testing.assert_allclose(part, tile(coupling)[np.ix_(rows, columns)], rtol=1e-12)
 
 
 def test_sparse_points_have_the_weights_of_dense_ones():
-    covariance = recognise(RBF(0.8), 2)
-    dense, thin = (couple(Z, covariance, [covariance]) for Z in (X, sparse.csr_array(X)))
+    dense, thin = (couple(field_of([RBF(0.8)] * 2, Z), 1, [0]) for Z in (X, sparse.csr_array(X)))
     for form in (tile, listed):
         np.testing.assert_allclose(form(thin), form(dense), atol=1e-12)
 
@@ -84,9 +92,8 @@ def test_sparse_points_have_the_weights_of_dense_ones():
 @pytest.mark.parametrize("far", [1e3, 1e6, 1e9])
 def test_points_far_away_keep_their_neighbours(dtype, far):
     Z = np.concatenate([X[:4], X[:4] + far]).astype(dtype)
-    covariance = recognise(Matern(0.5), 2)
-    weights = tile(couple(Z, covariance, [covariance]))
-    np.testing.assert_allclose(weights[:4, :4], tile(couple(X[:4], covariance, [covariance])), rtol=0.1)
+    weights = tile(couple(field_of([Matern(0.5)] * 2, Z), 1, [0]))
+    np.testing.assert_allclose(weights[:4, :4], tile(couple(field_of([Matern(0.5)] * 2, X[:4]), 1, [0])), rtol=0.1)
     assert (weights[:4, 4:] == 0).all()
 
 

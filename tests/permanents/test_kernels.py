@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
-from coxfield.kernels.covariance import recognise
+from coxfield.kernels.recognise import recognise
 from coxfield.permanents import alpha_permanent
 from coxfield.permanents.kernels import ProductKernel, local_kernel, localise
 from coxfield.permanents.window import check_window, quadrature

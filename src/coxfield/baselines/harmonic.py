@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from coxfield.baselines.elimination import Walk
 
 VANISHED = 1e-200  # a step so improbable beside the likeliest is none: products of two such numbers underflow
+# Least error, ties broken by log loss, among those of a connected graph if any is.
+CRITERIA = ("apart", "cv_error", "cv_log_loss")
 LEAST = 1e-12  # a likelihood that counts as none: the loss of one label must not outweigh all others
 
 
@@ -109,7 +111,7 @@ def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -
         wrong = (f.argmax(axis=1) != truth[rows]) | ~f.any(axis=1)  # where f is 0, the way to every label underflowed
         losses = {"cv_error": float(wrong.mean()), "cv_log_loss": float(-np.log(likelihood).mean())}
         path.append({"factor": length_scale, **losses, "connected": walk.connected, "apart": not walk.connected})
-    return SelectionPath.of(path, ("apart", "cv_error", "cv_log_loss"))
+    return SelectionPath.of(path, CRITERIA)
 
 
 class HarmonicFunctions(ClassifierMixin, BaseEstimator):

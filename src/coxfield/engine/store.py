@@ -115,16 +115,16 @@ class Store:
         """New points, in the coordinates of each group; None for a group without points."""
         return [group.parts[0].points.at(X) if group.parts else None for group in self.groups]
 
-    def append(self, other: Store) -> Store:
-        """The store with the points of another, built with the same covariances, as further parts.
+    def append(self, X, distributions: NDArray) -> Store:
+        """The store with more points, each with a weight for every class, as further parts.
 
-        Their rows are numbered on from `n_rows`.
+        Their rows are numbered on from `n_rows`. They are held in the coordinates of the points that are there.
         """
         groups = []
-        for mine, new in zip(self.groups, other.groups, strict=True):
-            parts = tuple(replace(part, rows=part.rows + self.n_rows) for part in new.parts)
-            groups.append(replace(mine, parts=mine.parts + parts))
-        return Store(tuple(groups), self.n_classes, self.n_rows + other.n_rows)
+        for group in self.groups:
+            bind = group.parts[0].points.at if group.parts else group.covariance.bind
+            groups.append(replace(group, parts=group.parts + _new_part(bind, X, distributions, group, self.n_rows)))
+        return Store(tuple(groups), self.n_classes, self.n_rows + len(distributions))
 
     def without(self, rows: NDArray) -> Store:
         """The store without some rows; parts that have none of them are not touched, and no row changes its number."""
@@ -185,14 +185,15 @@ def store_distributions(X, distributions: NDArray, covariances: PerClass[Covaria
         Not negative.
     covariances : PerClass of Covariance
     """
-    groups = []
-    for k, covariance in enumerate(covariances.distinct):
-        classes = covariances.classes(k)
-        rows = np.flatnonzero((distributions[:, classes] > 0).any(axis=1))
-        parts: tuple[Part, ...] = ()
-        if len(rows):
-            points = covariance.bind(X, rows)
-            matrix = distributions[np.ix_(rows, classes)].astype(points.dtype)
-            parts = (_part(points, rows, matrix, classes),)
-        groups.append(Group(covariance, classes, parts))
-    return Store(tuple(groups), len(covariances), len(distributions))
+    empty = (Group(covariance, covariances.classes(k), ()) for k, covariance in enumerate(covariances.distinct))
+    return Store(tuple(empty), len(covariances), 0).append(X, distributions)
+
+
+def _new_part(bind, X, distributions: NDArray, group: Group, first: int) -> tuple[Part, ...]:
+    """The points that count for a class of the group, as a part; none if there is no such point."""
+    matrix = distributions[:, group.classes]
+    rows = np.flatnonzero((matrix > 0).any(axis=1))
+    if not len(rows):
+        return ()
+    points = bind(X if len(rows) == len(distributions) else X[rows])
+    return (_part(points, rows + first, matrix[rows].astype(points.dtype), group.classes),)

@@ -158,6 +158,8 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
         if self.density == "janossy":
             self.window_ = check_window(self.window, X)
         kernels = class_kernels(self._default_kernel() if self.kernel is None else self.kernel, self.classes_)
+        for kernel in kernels.distinct:
+            recognise(kernel, X.shape[1])  # refuses what is no covariance before any work is done
         with threads.limit(1 if len(X) <= FEW else threads.count()):
             if self.selection is not None:
                 kernels = self._select(kernels)

@@ -10,7 +10,6 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield import threads
-from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.supervised import LGCPClassifier
@@ -25,14 +24,11 @@ from coxfield.field import LabelField, MapResult, PerturbAndMap, SwendsenWang, m
 from coxfield.field.arguments import field_covariances
 from coxfield.field.sampling.diagnostics import FEWEST
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
-from coxfield.kernels.recognise import recognise
-from coxfield.kernels.sklearn_tree import length_unit, rescale, rescale_length, rescale_variance
+from coxfield.kernels.sklearn_tree import rescale_variance
 from coxfield.progress import progress
-from coxfield.selection.folds import check_folds, folds
-from coxfield.selection.grid import candidate_factors, length_scale_of, spread
-from coxfield.selection.map_cv import cv_path
-from coxfield.selection.marginal_cv import marginal_factors, marginal_path, n_cells
-from coxfield.selection.temperature import best_log_variance
+from coxfield.selection.few_labels import Choice, best_variance
+from coxfield.selection.folds import check_folds
+from coxfield.selection.grid import length_scale_of
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -254,7 +250,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         field_covariances(kernels, len(kernels), X.shape[1])  # refuses what has no cut before any work is done
         rng = generator(self.random_state)
         if self.selection is not None:
-            kernels = self._select(X, codes, kernels) if self.inference == "map" else self._tune(X, codes, kernels, rng)
+            kernels = self._choose(X, codes, kernels, rng)
         field = self._field(X, codes, kernels)
         if self.inference == "map":
             self._set_result(field, codes)
@@ -269,36 +265,20 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     def _field(self, X, codes, kernels: PerClass) -> LabelField:
         return LabelField.from_points(X, kernels, codes, mean=self.mean_, n_classes=len(kernels))
 
-    def _select(self, X, codes, kernels: PerClass) -> PerClass:
-        """The kernels with the length scale that cross validation prefers."""
-        of_spread = spread(X, length_unit(kernels[0]))
-        bounded = self.kernel is not None
-        factors = candidate_factors(kernels.distinct, of_spread, self.length_scales, bounded=bounded)
-        covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
-        total = len(factors) * (1 + len(folds(codes, self.n_folds)))
-        options = {"n_folds": self.n_folds, "tolerance": self.tolerance}
-        with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
-            path = cv_path(X, codes, covariances, self.mean_, factors, **options, done=done)
+    def _choose(self, X, codes, kernels: PerClass, rng) -> PerClass:
+        """The kernels that cross validation of the labelled points prefers."""
+        choice = Choice(X, codes, self.mean_, self.length_scales, self.kernel is not None, self.n_folds, self.verbose)
+        if self.inference == "map":
+            chosen, path = choice.for_labelling(kernels, self.tolerance)
+        else:
+            chosen, path = choice.for_marginals(kernels, seed=int(rng.integers(2**32)))
         self.selection_path_ = path.table(length_scale_of(kernels.distinct))
-        return kernels.map(lambda kernel: rescale_length(kernel, path.chosen("factor")))
-
-    def _tune(self, X, codes, kernels: PerClass, rng) -> PerClass:
-        """The kernels with the length scale and the signal variance under which hidden labels are most probable."""
-        factors = marginal_factors(X, kernels, self.length_scales, bounded=self.kernel is not None)
-        options = {"n_folds": self.n_folds, "seed": int(rng.integers(2**32))}
-        title = f"cross validation of marginals, {len(factors)} length scales"
-        with progress(title, n_cells(kernels, len(factors)), self.verbose) as done:
-            path = marginal_path(X, codes, kernels, self.mean_, factors, **options, done=done)
-        self.selection_path_ = path.table(length_scale_of(kernels.distinct))
-        return kernels.map(lambda kernel: rescale(kernel, path.chosen("factor"), path.chosen("variance")))
+        return chosen
 
     def _temper(self, X, codes, kernels: PerClass) -> PerClass:
         """The kernels with the signal variance that predicts the labelled points best, each from all the others."""
-        known = np.flatnonzero(codes >= 0)
-        covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
-        store = Labelled(X, self.label_distributions_.argmax(axis=1), len(kernels)).under(covariances)
-        logs = class_sums(store, X[known], leave_out=known).logs
-        variance = float(np.exp(best_log_variance(logs, self.mean_, codes[known], np.ones(len(known)))))
+        labelled = Labelled(X, self.label_distributions_.argmax(axis=1), len(kernels))
+        variance = best_variance(labelled, kernels, self.mean_, np.flatnonzero(codes >= 0))
         # Equal means are the only part of the energy that the variance does not multiply; no label changes.
         self._report(self.result_.rescaled(variance, constant=-self.mean_[0] * (codes < 0).sum()))
         return kernels.map(lambda kernel: rescale_variance(kernel, variance))

@@ -20,14 +20,14 @@ from coxfield.kernels.leave_out import cross_out
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.radial import RadialPoints
+    from coxfield.kernels.scaled import ScaledPoints
 
 NEGLIGIBLE = 1e-6  # an error in a log kernel value that nobody will notice
 NATS_APART = 40.0  # a kernel value exp(-40) times the largest does not move a double-precision sum
 COLUMNS = 2048  # columns that are brought to double precision at a time
 
 
-def log_tile(rows: RadialPoints, columns: RadialPoints, groups, leave_out: NDArray | None) -> NDArray:
+def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArray | None) -> NDArray:
     """See `Bound.log_tile`."""
     queries = rows.in_double()
     d2 = np.empty((len(rows), len(columns)))
@@ -49,7 +49,7 @@ def log_tile(rows: RadialPoints, columns: RadialPoints, groups, leave_out: NDArr
     return logs
 
 
-def _sharpen(rows: RadialPoints, columns: RadialPoints, groups, unsure, d2, logs, error) -> None:
+def _sharpen(rows: ScaledPoints, columns: ScaledPoints, groups, unsure, d2, logs, error) -> None:
     """Take the distances again that count in the sum of their group of columns."""
     contenders = _contenders(groups, d2[unsure], logs[unsure], error[unsure, None])
     at, of_columns = np.nonzero(contenders)
@@ -68,7 +68,7 @@ def _contenders(groups, d2: NDArray, logs: NDArray, error: NDArray) -> NDArray:
     return contenders & np.isfinite(d2)
 
 
-def _by_subtraction(rows: RadialPoints, columns: RadialPoints) -> NDArray:
+def _by_subtraction(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
     """All squared distances between some points and others, free of the product form's cancellation."""
     a, b = rows.in_double().coordinates, columns.in_double().coordinates
     if not sparse.issparse(a):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.profiles import Profile
     from coxfield.kernels.protocol import Bound, Sink
-    from coxfield.kernels.radial import RadialPoints
+    from coxfield.kernels.scaled import ScaledPoints
 
 RATIO = float(np.sqrt(2))
 COLUMNS = 2048  # columns of a tile
@@ -47,7 +47,7 @@ class Squaring:
 SQUARING = {"float32": Squaring(4, 1e-18, 1), "float64": Squaring(8, 1e-38, 3)}
 
 
-def walk(rows: RadialPoints, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
+def walk(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
     """See `Bound.walk`. It is fastest from long to short, and where a factor is 1 / sqrt(2) of the one before."""
     if not free_length_scales(rows.covariance.kernel):  # what the user has fixed stays
         factors = np.ones(len(factors))
@@ -94,7 +94,7 @@ def _squared(profile: Profile, factors: NDArray) -> NDArray:
     return squared
 
 
-def _distance_tiles(rows: RadialPoints, columns: RadialPoints, leave_out: NDArray):
+def _distance_tiles(rows: ScaledPoints, columns: ScaledPoints, leave_out: NDArray):
     """Squared distances as (first column, tile) pairs, and the distance to the nearest other point."""
     tiles = []
     nearest = np.full(len(rows), np.inf)

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.gaussian_process import kernels
 
 from coxfield.kernels import careful, ladder, profiles, slopes
-from coxfield.kernels.distances import TOLERABLE, Points, centre, pair_sq_distances, place, product_error, sq_distances
+from coxfield.kernels.distances import TOLERABLE, centre, pair_sq_distances, place, product_error, sq_distances
 from coxfield.kernels.nearest import nearest
 from coxfield.kernels.nonnegative import check_nonnegative
+from coxfield.kernels.scaled import ScaledPoints
 from coxfield.kernels.sklearn_tree import factorise, length_unit, rescale
 
 if TYPE_CHECKING:
@@ -88,32 +89,15 @@ def profile_floor(dtype: str) -> float:
 
 
 @dataclass(frozen=True)
-class RadialPoints:
+class RadialPoints(ScaledPoints):
     """Points in units of the length scale; `Bound` says what the methods are for."""
 
     covariance: Radial
-    X: NDArray
-    """The data that the points are rows of, as they were given."""
-    rows: NDArray
-    """Row of each point in `X`."""
-    points: Points
-    origin: NDArray | None
 
     @classmethod
     def of(cls, covariance: Radial, X, rows: NDArray, origin) -> RadialPoints:
         """Place some rows of X."""
         return cls(covariance, X, rows, place(X, covariance.length_scale, origin, rows), origin)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, rows) -> RadialPoints:
-        return RadialPoints(self.covariance, self.X, self.rows[rows], self.points[rows], self.origin)
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Precision of the coordinates."""
-        return self.points.dtype
 
     @property
     def unit(self) -> float:
@@ -133,13 +117,6 @@ class RadialPoints:
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> RadialPoints:
         """The same points under the rescaled covariance."""
         return RadialPoints.of(self.covariance.rescaled(length, variance), self.X, self.rows, self.origin)
-
-    def in_double(self) -> Points:
-        """The points in double precision, from the data as they were given."""
-        if self.dtype == np.float64:
-            return self.points
-        origin = None if self.origin is None else self.origin.astype(np.float64)
-        return place(self.X[self.rows].astype(np.float64), self.covariance.length_scale, origin)
 
     def diagonal(self) -> NDArray:
         """The variance, for all points."""

@@ -22,13 +22,13 @@ from coxfield.kernels.sklearn_tree import free_parameters
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.radial import Radial, RadialPoints
+    from coxfield.kernels.scaled import RadialForm, ScaledPoints
 
 # Logarithms of a covariance are held within these: what is less stands for zero, what is more has long decided.
 LOG_RANGE = {"float32": (-80.0, 60.0), "float64": (-680.0, 300.0)}
 
 
-def differentiate(rows: RadialPoints, columns: RadialPoints, weights: NDArray, leave_out: NDArray) -> RadialSums:
+def differentiate(rows: ScaledPoints, columns: ScaledPoints, weights: NDArray, leave_out: NDArray) -> RadialSums:
     """See `Bound.differentiate`."""
     free = free_parameters(rows.covariance.kernel)
     d2 = sq_distances(rows.points, columns.points)
@@ -46,7 +46,7 @@ def differentiate(rows: RadialPoints, columns: RadialPoints, weights: NDArray, l
     return RadialSums(free, by_name, slopes)
 
 
-def diagonal_gradient(covariance: Radial, weights: NDArray) -> NDArray:
+def diagonal_gradient(covariance: RadialForm, weights: NDArray) -> NDArray:
     """See `Bound.diagonal_gradient`."""
     pieces = []
     for name in free_parameters(covariance.kernel):
@@ -55,7 +55,7 @@ def diagonal_gradient(covariance: Radial, weights: NDArray) -> NDArray:
     return np.concatenate([np.empty(0), *pieces])
 
 
-def _tiles(covariance: Radial, d2: NDArray, free: list[str]) -> dict[str, NDArray]:
+def _tiles(covariance: RadialForm, d2: NDArray, free: list[str]) -> dict[str, NDArray]:
     """Values of the covariance, and what the derivatives by its free parameters are made of."""
     log_v, profile = np.log(covariance.variance), covariance.profile
     tiles = {"constant_value": _exp(profile.log_of(d2.copy()), log_v)}
@@ -81,8 +81,8 @@ class _Slopes:
 
     tile: NDArray
     weights: NDArray
-    rows: RadialPoints
-    columns: RadialPoints
+    rows: ScaledPoints
+    columns: ScaledPoints
 
     def gradient(self, r: NDArray) -> NDArray:
         a, b = self.rows.points.coordinates, self.columns.points.coordinates

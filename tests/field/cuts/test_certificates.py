@@ -3,14 +3,14 @@ import pytest
 
 from coxfield.field.cuts.bounds import lagrangian_bound
 from coxfield.field.cuts.persistency import persistent_labels
-from coxfield.field.neighbours import nearest_pairs
+from coxfield.field.graph import nearest_pairs
 from field.random_fields import random_field
 
 SOLVER = {"tolerance": 1e-9, "max_rounds": 100}
 
 
 def pairs_of(field, count=8):
-    return nearest_pairs(field.X, field.covariances[0], count)
+    return nearest_pairs(field.points[0], count)
 
 
 @pytest.mark.parametrize("shared", [True, False])

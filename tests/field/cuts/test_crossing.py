@@ -3,12 +3,13 @@ import pytest
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF
 
+from coxfield import threads
+from coxfield.field import LabelField
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.crossing import NO_EDGES, crossing, row_sums
-from coxfield.field.neighbours import nearest_pairs
-from coxfield.kernels.covariance import recognise
+from coxfield.field.graph import nearest_pairs
 
-COVARIANCE = recognise(RBF(0.7), 2)
+KERNEL = RBF(0.7)
 
 
 @pytest.fixture(params=[1024, 0.005], ids=["one tile", "many tiles"])
@@ -20,8 +21,8 @@ def tiles(request):
 def problem(seed, n=60, dtype=float):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2)).astype(dtype)
-    coupling = couple(X, COVARIANCE, [COVARIANCE])
-    weights = COVARIANCE.kernel(X)
+    coupling = couple(LabelField.from_points(X, KERNEL, np.full(n, -1)), 1, [0])
+    weights = KERNEL(X)
     np.fill_diagonal(weights, 0)
     return coupling, weights, *rng.integers(2, size=(2, n)).astype(bool)
 
@@ -30,10 +31,11 @@ def problem(seed, n=60, dtype=float):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_sums_count_the_separated_pairs_that_are_no_edges(n_jobs):
     coupling, weights, labels, reference = problem(0)
-    edges = coupling.edges(nearest_pairs(coupling.X, COVARIANCE, 5))
+    edges = coupling.edges(nearest_pairs(coupling.points[0], 5))
     weights[edges.i, edges.j] = weights[edges.j, edges.i] = 0
     apart = labels[:, None] != labels
-    found = crossing(coupling, labels, reference, edges, 10, n_jobs)
+    with threads.use(n_jobs):
+        found = crossing(coupling, labels, reference, edges, 10)
     np.testing.assert_allclose(found.sums, (weights * apart).sum(axis=1), rtol=1e-12)
 
 

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from coxfield.field.cuts.expansion import Expansion, _problem, expand
-from coxfield.field.neighbours import nearest_pairs
+from coxfield.field.graph import nearest_pairs
 from field.random_fields import couplings, random_field
 
 SOLVER = {"tolerance": 1e-9, "max_rounds": 100}
 
 
 def expanded(field, labels):
-    return expand(field, labels, nearest_pairs(field.X, field.covariances[0]), **SOLVER)
+    return expand(field, labels, nearest_pairs(field.points[0]), **SOLVER)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -20,7 +20,7 @@ def test_the_two_class_energy_of_a_move_is_the_change_of_energy(alpha, shared):
     sums = field.neighbour_sums(labels)
     nodes = np.flatnonzero(labels != alpha)
     problem = _problem(field, Expansion(labels, sums, 0.0, 0, 0, 0), alpha, nodes)
-    weights = problem.coupling.nodes.tile(problem.coupling.nodes)
+    weights = problem.coupling.tile(problem.coupling)
     for x in np.indices((2,) * len(nodes)).reshape(len(nodes), -1).T.astype(bool):
         moved = labels.copy()
         moved[nodes[x]] = alpha

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
-from coxfield.field.neighbours import nearest_pairs
-from coxfield.kernels.covariance import recognise
 from sklearn.gaussian_process.kernels import RBF
 
+from coxfield.field import LabelField
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.crossing import NO_EDGES
 from coxfield.field.cuts.maxflow import min_cut
 from coxfield.field.cuts.mincut import TwoClasses, minimise
+from coxfield.field.graph import nearest_pairs
 from tolerances import assert_same_minimum, rounding
 
 SOLVER = {"tolerance": 1e-9, "max_rounds": 100}
@@ -16,17 +16,20 @@ SOLVER = {"tolerance": 1e-9, "max_rounds": 100}
 def problem(seed, n=300, length_scale=0.3, dtype=float):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2)).astype(dtype)
-    covariance = recognise(RBF(length_scale), 2)
-    return TwoClasses(rng.normal(size=n) * rng.choice([0.1, 1, 3]), couple(X, covariance, [covariance]))
+    return TwoClasses(rng.normal(size=n) * rng.choice([0.1, 1, 3]), coupled(X, RBF(length_scale)))
+
+
+def coupled(X, kernel):
+    return couple(LabelField.from_points(X, kernel, np.full(len(X), -1)), 1, [0])
 
 
 def start(problem, neighbours=4):
     coupling = problem.coupling
-    return coupling.edges(nearest_pairs(coupling.X, coupling.nodes.one.covariance, neighbours))
+    return coupling.edges(nearest_pairs(coupling.points[0], neighbours))
 
 
 def full_cost(problem, x):
-    weights = problem.coupling.nodes.tile(problem.coupling.nodes).astype(float)
+    weights = problem.coupling.tile(problem.coupling).astype(float)
     return problem.terminal_cost(x) + weights[np.ix_(x, ~x)].sum()
 
 
@@ -88,8 +91,8 @@ def test_float32_couplings():
 
 def test_tiny_problems_are_judged_by_their_own_scale():
     rng = np.random.default_rng(10)
-    X, covariance = rng.normal(size=(200, 2)), recognise(1e-14 * RBF(0.3), 2)
-    one = TwoClasses(1e-14 * rng.normal(size=200), couple(X, covariance, [covariance]))
+    X = rng.normal(size=(200, 2))
+    one = TwoClasses(1e-14 * rng.normal(size=200), coupled(X, 1e-14 * RBF(0.3)))
     found = minimise(one, start(one), **SOLVER)
     assert found.cost == pytest.approx(full_minimum(one), rel=1e-9)
     assert 0 < found.cost < 1e-11

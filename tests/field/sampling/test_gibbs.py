@@ -40,7 +40,7 @@ def scan(field, labels, noise, coupling):
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_sweep_is_the_sequential_scan(monkeypatch, shared, held, block):
     monkeypatch.setattr(gibbs, "BLOCK", block)
-    monkeypatch.setattr(rows, "HELD", rows.HELD if held else 0)
+    monkeypatch.setattr(rows, "MOST", rows.MOST if held else 0)
     field = reference.random_field(2, 3, 14, shared)
     rng = np.random.default_rng(0)
     labels, noise = rng.integers(3, size=(5, 14)), rng.gumbel(size=(14, 5, 3))

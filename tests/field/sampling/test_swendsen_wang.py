@@ -3,6 +3,7 @@ import pytest
 from scipy.special import softmax
 
 from coxfield.apps.experiments.samplers import FIELDS, exact_marginals, random_field, standard_deviations
+from coxfield.engine import tiles
 from coxfield.field import SwendsenWang, rows, sample
 from coxfield.field.sampling import swendsen_wang
 from field import random_fields as reference
@@ -47,10 +48,10 @@ def test_a_step_leaves_the_joint_distribution_as_it_is(seed, n_classes, shared, 
 @pytest.mark.parametrize("many", [True, False])
 @pytest.mark.parametrize("held", [True, False])
 def test_so_it_does_block_by_block_with_few_bonds_and_many_and_chains_in_parts(monkeypatch, held, many, n_classes):
-    monkeypatch.setattr(rows, "HELD", rows.HELD if held else 0)
+    monkeypatch.setattr(rows, "MOST", rows.MOST if held else 0)
     monkeypatch.setattr(swendsen_wang, "PROPOSALS", 5000)
     monkeypatch.setattr(swendsen_wang, "CROWDED", 0.0 if many else np.inf)
-    monkeypatch.setattr(swendsen_wang.blocks, "ROWS", 2)
+    monkeypatch.setattr(tiles, "ROWS", 2)
     assert joint_deviation(reference.random_field(4, n_classes, 4, False), n_chains=3000) < 4
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from coxfield.kernels.points import pair_sq_distances, place, sq_distances
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from coxfield.kernels.distances import pair_sq_distances, place, sq_distances
 from tolerances import assert_close
 
 

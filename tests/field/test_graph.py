@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
-from coxfield.field.neighbours import nearest_pairs
-from coxfield.kernels.covariance import recognise
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.field import LabelField, map_labels
+from coxfield.field.graph import nearest_pairs
+from coxfield.kernels import nearest
+from coxfield.kernels.recognise import recognise
 from tolerances import assert_close
 
 
@@ -13,7 +14,7 @@ def test_every_node_meets_its_nearest_in_units_of_the_length_scale():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     scale = np.array([0.1, 1.0, 10.0])
-    pairs = nearest_pairs(X, recognise(RBF(scale), 3), 2)
+    pairs = nearest_pairs(recognise(RBF(scale), 3).bind(X), 2)
     distances = np.linalg.norm((X[:, None] - X) / scale, axis=-1)
     np.fill_diagonal(distances, np.inf)
     i, j = pairs.ends
@@ -24,16 +25,17 @@ def test_every_node_meets_its_nearest_in_units_of_the_length_scale():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_many_features_are_projected_and_near_points_still_found(form):
+def test_many_features_are_projected_and_near_points_still_found(form, monkeypatch):
+    monkeypatch.setattr(nearest, "FEW", 100)
     rng = np.random.default_rng(1)
     X = np.repeat(rng.normal(size=(100, 200)), 2, axis=0) + 1e-3 * rng.normal(size=(200, 200))
-    i, j = nearest_pairs(form(X), recognise(RBF(1.0), 200), 1).ends
+    i, j = nearest_pairs(recognise(RBF(1.0), 200).bind(form(X)), 1).ends
     assert (j[i % 2 == 0] == i[i % 2 == 0] + 1).mean() > 0.95
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 9])
 def test_few_nodes_are_all_paired(n):
-    assert len(nearest_pairs(np.zeros((n, 2)), recognise(RBF(1.0), 2), 8)) == n * (n - 1) // 2
+    assert len(nearest_pairs(recognise(RBF(1.0), 2).bind(np.zeros((n, 2))), 8)) == n * (n - 1) // 2
 
 
 def test_a_field_of_many_features_is_solved_exactly():

@@ -1,0 +1,56 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from coxfield.engine import weights as module
+from coxfield.engine.weights import Segments, Shares
+
+RNG = np.random.default_rng(0)
+CODES = np.sort(RNG.integers(5, size=40))
+WEIGHTS = RNG.uniform(0.5, 2, size=40)
+MATRIX = np.where(CODES[:, None] == np.arange(5), WEIGHTS[:, None], 0)
+SEGMENTS = Segments(np.searchsorted(CODES, np.arange(5)), WEIGHTS)
+SOFT = Shares(RNG.dirichlet(np.ones(5), size=40))
+CASES = {"segments": (SEGMENTS, MATRIX), "shares": (Shares(MATRIX), MATRIX), "soft": (SOFT, SOFT.matrix)}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request):
+    return request.param
+
+
+def test_sums_of_tiles_are_the_product_with_the_matrix(case):
+    weights, matrix = case
+    tile = RNG.normal(size=(7, 40))
+    for cuts in ([0, 40], [0, 3, 17, 18, 40]):
+        sums = np.zeros((7, 5))
+        for start, stop in pairwise(cuts):
+            weights.add(tile[:, start:stop], start, sums)
+        np.testing.assert_allclose(sums, tile @ matrix, atol=1e-13)
+
+
+def test_single_entries_count_like_tiles(case):
+    weights, matrix = case
+    tile = RNG.normal(size=(7, 40)) * (RNG.random((7, 40)) < 0.1)
+    at, columns = np.nonzero(tile)
+    sums = np.zeros((7, 5))
+    weights.add_entries(at, columns, tile[at, columns], sums)
+    np.testing.assert_allclose(sums, tile @ matrix, atol=1e-13)
+
+
+def test_totals_and_members(case):
+    weights, matrix = case
+    np.testing.assert_allclose(weights.totals, matrix.sum(axis=0))
+    assert (weights.n_columns, weights.n_classes) == matrix.shape
+    for c, (columns, own) in enumerate(weights.members()):
+        found = np.zeros(40)
+        found[columns] = own
+        np.testing.assert_array_equal(found, matrix[:, c])
+
+
+def test_many_classes_in_a_tile_are_summed_at_once(monkeypatch):
+    monkeypatch.setattr(module, "MANY_SEGMENTS", 2)
+    tile, sums = RNG.normal(size=(3, 40)), np.zeros((3, 5))
+    SEGMENTS.add(tile, 0, sums)
+    np.testing.assert_allclose(sums, tile @ MATRIX, atol=1e-13)

@@ -1,0 +1,217 @@
+"""What every covariance must do, whether the package has it or not."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
+
+from covariance_doubles import RowCovariance, SumCovariance
+from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.store import store_labels
+from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
+from coxfield.kernels.held import HeldPoints, hold
+from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.values import bind_precisely, values
+from strategies import RECOGNISED, UNRECOGNISED
+from tolerances import assert_close
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(12, 3))
+ROWS = np.arange(12.0)[:, None]
+PLAIN = 0.7 * RBF(1.3)
+
+
+def summed():
+    return SumCovariance((recognise(RBF(0.6), 3), recognise(2.0 * RBF([1.0, 2.0, 0.5]), 3)), (0.4, 1.5))
+
+
+CASES = {str(kernel): (recognise(kernel, 3), X, kernel(X)) for kernel in [*RECOGNISED, *UNRECOGNISED]}
+CASES["sum"] = (summed(), X, 0.4 * RBF(0.6)(X) + 1.5 * (2.0 * RBF([1.0, 2.0, 0.5]))(X))
+CASES["rows"] = (RowCovariance(PLAIN(X)), ROWS, PLAIN(X))
+
+
+def assert_same_covariances(found, expected, of=slice(None), columns=slice(None)):
+    """Equal up to rounding. A squared distance of 0 may come out as 1e-15, of which rough kernels see the root."""
+    rows, columns = np.arange(12)[of], np.arange(12)[columns]
+    itself = rows[:, None] == columns
+    expected = expected[np.ix_(rows, columns)]
+    np.testing.assert_allclose(np.where(itself, 0, found), np.where(itself, 0, expected), rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(found[itself], expected[itself], rtol=1e-6)
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request):
+    return request.param
+
+
+def test_tiles_in_their_units_and_without_their_floor_are_the_covariance(case):
+    covariance, points, expected = case
+    bound = covariance.bind(points)
+    tile = bound[2:7].tile(bound[[0, 3]])
+    assert_same_covariances(bound.unit * (tile - bound.floor), expected, slice(2, 7), [0, 3])
+    assert_same_covariances(values(bound, bound), expected)
+    assert not bound.imprecise(bound).any()
+
+
+def test_room_that_is_offered_changes_nothing(case):
+    covariance, points, _ = case
+    bound = covariance.bind(points)
+    room = np.full((12, 12), np.nan)
+    np.testing.assert_array_equal(bound[:4].tile(bound, room), bound[:4].tile(bound))
+
+
+def test_logarithms_are_those_of_the_values_and_leave_out_what_they_must(case):
+    covariance, points, expected = case
+    bound = covariance.bind(points)
+    groups = [slice(0, 5), np.array([5, 8, 11])]
+    for of in (None, groups):
+        assert_same_covariances(np.exp(bound.log_tile(bound, groups=of)), expected)
+    leave_out = np.where(np.arange(12) % 2, np.arange(12), -1)
+    logs = bound.log_tile(bound, leave_out=leave_out)
+    assert np.isneginf(logs[np.arange(1, 12, 2), np.arange(1, 12, 2)]).all()
+    assert_same_covariances(np.where(np.isneginf(logs), expected, np.exp(logs)), expected)
+
+
+def test_listed_pairs_the_diagonal_and_other_points(case):
+    covariance, points, expected = case
+    bound = covariance.bind(points)
+    i, j = np.array([0, 5, 5, 11]), np.array([1, 5, 2, 0])
+    np.testing.assert_allclose(bound.pairs(i, bound, j), expected[i, j], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(np.broadcast_to(bound.diagonal(), 12), np.diagonal(expected), rtol=1e-12)
+    np.testing.assert_allclose(np.broadcast_to(covariance.diagonal(points), 12), np.diagonal(expected), rtol=1e-12)
+    assert_same_covariances(values(bound.at(points[3:5]), bound), expected, slice(3, 5))
+    assert_same_covariances(values(covariance.bind(points, i), bound), expected, i)
+
+
+def test_rescaled_points_are_points_under_the_rescaled_covariance(case):
+    covariance, points, expected = case
+    bound = covariance.bind(points)
+    assert_same_covariances(values(*[bound.rescaled(variance=3.0)] * 2), 3 * expected)
+    by_length = covariance.rescaled(length=2.0).bind(points)
+    assert_same_covariances(values(*[bound.rescaled(length=2.0)] * 2), values(by_length, by_length))
+
+
+def test_neighbours_are_other_points(case):
+    covariance, points, _ = case
+    found = covariance.bind(points).neighbours(3)
+    assert found.shape == (12, 3)
+    assert (found != np.arange(12)[:, None]).all()
+
+
+class Adder:
+    """Adds up what a walk hands over, as the class sums of one class do."""
+
+    def __init__(self, n_factors, n_rows, n_columns):
+        self.values = np.zeros((n_factors, n_rows, n_columns))
+
+    def add(self, k, start, tile):
+        self.values[k, :, start : start + tile.shape[1]] += tile
+
+    def add_entries(self, k, at, columns, values):
+        self.values[k, at, columns] += values
+
+
+def test_a_walk_visits_every_factor(case):
+    covariance, points, _ = case
+    factors = np.array([2.0, 2**0.5, 1.0, 0.3])
+    bound, sink = covariance.bind(points), Adder(4, 6, 12)
+    own = np.array([0, -1, 2, 3, -1, 5])
+    tops = bound[:6].walk(bound, factors, own, sink)
+    for k, factor in enumerate(factors):
+        scaled = covariance.rescaled(length=factor).bind(points)
+        expected = values(scaled, scaled)[:6]
+        expected[np.arange(6)[own >= 0], own[own >= 0]] = 0
+        found = np.exp(tops[k])[:, None] * sink.values[k]
+        np.fill_diagonal(expected, np.diagonal(values(scaled, scaled))[:6] * (own < 0))
+        itself = np.arange(6)[:, None] == np.arange(12)
+        np.testing.assert_allclose(np.where(itself, 0, found), np.where(itself, 0, expected), rtol=1e-10, atol=1e-14)
+        np.testing.assert_allclose(found[itself], expected[itself], rtol=1e-6)
+
+
+def test_held_covariances_are_the_same_covariances(case):
+    covariance, points, expected = case
+    bound = hold(covariance.bind(points))
+    assert isinstance(bound, HeldPoints)
+    assert_same_covariances(bound.tile(bound), expected)
+    some = bound[[7, 1, 4]]
+    assert_same_covariances(some.tile(bound[:5]), expected, [7, 1, 4], slice(5))
+    np.testing.assert_allclose(some.pairs(np.array([0, 2]), bound, np.array([3, 3])), expected[[7, 4], 3], rtol=1e-12)
+    np.testing.assert_allclose(some.rescaled(variance=2.0).tile(some.rescaled(variance=2.0)), 2 * some.tile(some))
+    np.testing.assert_allclose(np.exp(some.log_tile(some)), some.tile(some))
+    assert_same_covariances(values(bound.at(points[:2]), covariance.bind(points)), expected, slice(2))
+    assert bound.neighbours(2).shape == (12, 2)
+
+
+def test_class_sums_are_those_of_the_matrix(case):
+    covariance, points, expected = case
+    y, weights = np.arange(12) % 3, RNG.uniform(0.5, 2, size=12)
+    sums = class_sums(store_labels(points, y, PerClass.shared_by(covariance, 3), weights), points, np.arange(12))
+    others = expected * (1 - np.eye(12))
+    wanted = np.stack([others[:, y == c] @ weights[y == c] for c in range(3)], axis=1)
+    np.testing.assert_allclose(sums.values, wanted, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(np.exp(sums.logs), wanted, rtol=1e-10, atol=1e-13)
+
+
+NEW = {"sum": CASES["sum"], "rows": CASES["rows"]}
+
+
+@pytest.mark.filterwarnings("ignore:the most probable labelling gives all")
+@pytest.mark.parametrize(("covariance", "points", "matrix"), NEW.values(), ids=NEW)
+def test_a_new_covariance_serves_every_estimator(covariance, points, matrix):
+    y = np.arange(12) % 2
+    clf = LGCPClassifier(covariance, selection=None).fit(points, y)
+    scores = np.stack([np.diagonal(matrix) / 2 + matrix[:, y == c].sum(axis=1) for c in (0, 1)], axis=1)
+    assert_close(clf.class_scores(points), scores, terms=12)
+    assert_close(
+        clf.loo_class_scores(), scores - np.where(y[:, None] == [0, 1], np.diagonal(matrix)[:, None], 0), terms=12
+    )
+    some = np.where(np.arange(12) < 4, y, -1)
+    semi = SLGCPClassifier(covariance, selection=None).fit(points, some)
+    field = LabelField.from_points(points, covariance, some)
+    _, energies = field.enumerate()
+    assert_close(semi.energy_, energies.min(), terms=100)
+    assert semi.certified_.all()
+    permanental = PermanentalClassifier(covariance, selection=None).fit(points, y)
+    assert_close(permanental.predict_proba(points).sum(axis=1), np.ones(12))
+
+
+@pytest.mark.parametrize(("covariance", "points", "matrix"), NEW.values(), ids=NEW)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_new_covariance_serves_cuts_and_samplers(covariance, points, matrix, n_classes):
+    labels = np.where(np.arange(12) < n_classes, np.arange(12), -1)
+    field = LabelField.from_points(points[:9], covariance, labels[:9], n_classes=n_classes)
+    all_labels, energies = field.enumerate()
+    found = map_labels(field)
+    assert found.energy <= energies.min() + 2 * found.gap + 1e-9
+    weights = np.exp(energies.min() - energies)
+    exact = np.stack([weights @ (all_labels == c) for c in range(n_classes)], axis=1) / weights.sum()
+    for sampler in (Gibbs, SwendsenWang):
+        draws = sample(sampler(field), 400, random_state=0)
+        assert (np.abs(draws.marginals - exact) <= 5 * draws.standard_errors).all()
+
+
+def test_single_precision_that_is_too_coarse_is_left():
+    far = np.concatenate([X, X + 1e4]).astype(np.float32)
+    covariance = recognise(RBF(0.01), 3)
+    assert covariance.bind(far).imprecise(covariance.bind(far)).any()
+    assert bind_precisely(covariance, far).dtype == np.float64
+    assert bind_precisely(recognise(RBF(1.0), 3), X.astype(np.float32)).dtype == np.float32
+
+
+def test_values_are_taken_again_where_rounding_would_spoil_them():
+    near = np.array([[1e8], [1e8 + 1.0], [-1e8]])
+    bound = recognise(RBF(1.0), 1).bind(near)
+    assert bound.imprecise(bound).all()
+    np.testing.assert_allclose(values(bound, bound)[:2, :2], [[1, np.exp(-0.5)], [np.exp(-0.5), 1]])
+    thin = recognise(RBF(1.0), 1).bind(sparse.csr_array(near))
+    np.testing.assert_allclose(values(thin, thin)[:2, :2], [[1, np.exp(-0.5)], [np.exp(-0.5), 1]])
+
+
+def test_many_points_are_not_held(monkeypatch):
+    monkeypatch.setattr("coxfield.kernels.held.MOST", 100)
+    bound = recognise(RBF(1.0), 3).bind(X)
+    assert hold(bound) is bound
+    held = hold(bound[:10])
+    assert hold(held) is held

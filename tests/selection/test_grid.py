@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
+
+from coxfield.engine.store import Labelled
+from coxfield.kernels.per_class import PerClass
+from coxfield.selection import grid
+from tolerances import assert_close
+
+RNG = np.random.default_rng(2)
+X = RNG.normal([0.0, 5.0, 0.0], 1.0, size=(40, 3))
+MEAN_SQUARE = np.mean([np.sum((a - b) ** 2) for a in X for b in X])
+
+
+def test_the_spread_is_the_mean_squared_distance_of_all_pairs():
+    assert_close(grid.spread(X), MEAN_SQUARE, terms=40**2)
+    scale = np.array([0.5, 2.0, 1.0])
+    pairs = np.mean([np.sum(((a - b) / scale) ** 2) for a in X for b in X])
+    assert_close(grid.spread(X, scale), pairs, terms=40**2)
+    weights = RNG.integers(1, 4, size=40).astype(float)
+    assert_close(grid.spread(X, 1.0, weights), grid.spread(np.repeat(X, weights.astype(int), axis=0)), terms=120)
+
+
+def test_the_spread_does_not_notice_the_order_of_rows_repeats_or_how_they_are_stored(monkeypatch):
+    monkeypatch.setattr(grid, "ROWS", 7)
+    shuffled = RNG.permutation(np.tile(np.arange(40), 3))
+    assert_close(grid.spread(X[shuffled]), MEAN_SQUARE, terms=40**2)
+    assert_close(grid.spread(X.astype(np.float32)), MEAN_SQUARE, terms=40**2, dtype=np.float32)
+    # x^2 and the square of the mean nearly cancel: what is left is less than a tenth of them
+    assert_close(grid.spread(sparse.csr_array(X)), MEAN_SQUARE, terms=40**2, condition=10)
+
+
+def test_kernels_per_class_see_their_own_points():
+    y = np.arange(40) % 2
+    kernels = PerClass.of([RBF(1.0), RBF(10.0)])
+    assert_close(grid.class_spread(Labelled(X, y, 2), kernels), grid.spread(X[y == 0]), terms=40)
+    weights = RNG.uniform(0.5, 2, size=40)
+    alone = grid.spread(X[y == 0], 1.0, weights[y == 0])
+    assert_close(grid.class_spread(Labelled(X, y, 2, weights), kernels), alone, terms=40)
+    shared = PerClass.shared_by(RBF(2.0), 2)
+    assert_close(grid.class_spread(Labelled(X, y, 2), shared), MEAN_SQUARE / 4, terms=40**2)
+
+
+def test_the_default_grid_falls_by_the_square_root_of_two():
+    np.testing.assert_allclose(grid.default_factors(9.0), 6 * 2 ** (-np.arange(24) / 2))
+
+
+def test_finer_factors_lie_between_the_neighbours_in_pairs_of_ratio_sqrt_2():
+    finer = grid.finer_factors(3.0, [RBF(1.0)], bounded=False)
+    np.testing.assert_allclose(np.sort(finer) / 3, 2 ** (np.array([-3, -2, -1, 1, 2, 3]) / 8))
+    np.testing.assert_allclose(finer[::2] / finer[1::2], np.sqrt(2))
+
+
+def test_bounds_of_the_kernel_cut_the_grid():
+    factors = grid.candidate_factors([RBF(2.0, (0.5, 4.0))], 4.0, None, bounded=True)
+    assert 0.25 <= factors.min() < factors.max() <= 2
+
+
+def test_what_the_user_asks_for_is_tried_longest_first():
+    assert grid.candidate_factors([RBF(1.0)], 4.0, [1, 3, 2], bounded=True).tolist() == [3, 2, 1]
+
+
+def test_what_cannot_be_tried_is_refused():
+    with pytest.raises(ValueError, match="no length scale to choose: RBF"):
+        grid.candidate_factors([RBF(1.0, "fixed")], 4.0, None, bounded=True)
+    with pytest.raises(ValueError, match=r"positive finite numbers, got \[1, -2\]"):
+        grid.candidate_factors([RBF(1.0)], 4.0, [1, -2], bounded=True)
+    with pytest.raises(ValueError, match="widen length_scale_bounds"):
+        grid.candidate_factors([RBF(1.0, (1e3, 1e4))], 4.0, None, bounded=True)
+    with pytest.raises(ValueError, match="all points are the same"):
+        grid.default_factors(grid.spread(np.ones((4, 2))))
+
+
+def test_a_factor_of_one_is_the_length_scale_if_there_is_just_one():
+    assert grid.length_scale_of([3.0 * RBF(2.0)]) == 2.0
+    assert grid.length_scale_of([RBF([1.0, 2.0])]) == 1.0
+    assert grid.length_scale_of([RBF(2.0), RBF(3.0)]) == 1.0
