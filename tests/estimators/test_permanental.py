@@ -271,7 +271,7 @@ def test_janossy_needs_few_dimensions():
 
 
 def test_one_class_and_no_fit_get_a_sentence():
-    with pytest.raises(ValueError, match="PermanentalClassifier needs .* two classes, got only one class: 'ant'"):
+    with pytest.raises(ValueError, match=r"PermanentalClassifier needs .* two classes, got only one class: 'ant'"):
         PermanentalClassifier().fit([[0.0], [1.0]], ["ant", "ant"])
     with pytest.raises(NotFittedError):
         PermanentalClassifier().predict([[0.0]])

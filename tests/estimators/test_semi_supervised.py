@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
-from coxfield.estimators.semi_supervised import ChainsDisagreeWarning, TrivialLabellingWarning
+from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 from coxfield.field import LabelField, map_labels
 from tolerances import assert_close, assert_same_decisions, assert_same_minimum
 

@@ -11,21 +11,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield import threads
 from coxfield.engine.store import Labelled
+from coxfield.estimators.draws import check_draws, draw
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.estimators.trivial import (
-    ChainsDisagreeWarning,
-    TrivialLabellingWarning,
-    warn_if_chains_disagree,
-    warn_if_trivial,
-)
+from coxfield.estimators.trivial import warn_if_chains_disagree, warn_if_trivial
 from coxfield.estimators.validation import check_option, known_class_numbers, shown_kernel
-from coxfield.field import LabelField, MapResult, PerturbAndMap, SwendsenWang, map_labels, sample
+from coxfield.field import LabelField, MapResult, map_labels
 from coxfield.field.arguments import field_covariances
-from coxfield.field.sampling.diagnostics import FEWEST
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
 from coxfield.kernels.sklearn_tree import rescale_variance
-from coxfield.progress import progress
 from coxfield.selection.few_labels import Choice, best_variance
 from coxfield.selection.folds import check_folds
 from coxfield.selection.grid import length_scale_of
@@ -35,12 +29,8 @@ if TYPE_CHECKING:
     from coxfield.engine.decision import Scores
     from coxfield.field import Samples
 
-__all__ = ["ChainsDisagreeWarning", "SLGCPClassifier", "TrivialLabellingWarning"]
-
 SELECTIONS = ("cv_error", None)
 INFERENCES = ("map", "marginals", "perturb_and_map")
-CHAINS = 4  # of Swendsen-Wang: enough to see whether they agree
-DRAWS = {"marginals": 800, "perturb_and_map": 100}
 FITTED = (  # attributes that not every fit sets
     "selection_path_",
     *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
@@ -131,9 +121,8 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         "variance" (the factor), "cv_log_loss", "cv_error", "trivial" and "chosen". Absent with `selection=None`.
     classifier_ : LGCPClassifier
         The classifier of new points. A training point counts for each class with the weight that `label_distributions_`
-        gives it: the expected score F. The exact prediction would be the mean of softmax(F) over the draws; the softmax
-        of the mean F costs no more than a prediction from given labels, and agrees with it where labels are either sure
-        or undecided, but is too sure of itself where many points are of one class, and it is not quite known which.
+        gives it: the expected score F. The exact prediction would be the mean of softmax(F) over the draws. The softmax
+        of the mean F is cheaper. It is too sure where many points are of one class and it is not quite known which.
 
     Examples
     --------
@@ -204,7 +193,10 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_option("selection", self.selection, SELECTIONS)
+        check_option("inference", self.inference, INFERENCES)
+        check_folds(self.n_folds)
+        check_draws(self.n_draws, self.inference)
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -217,25 +209,12 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         warn_if_trivial(self.transduction_[codes < 0], self.inference)
         return self
 
-    def _check_parameters(self) -> None:
-        check_option("selection", self.selection, SELECTIONS)
-        check_option("inference", self.inference, INFERENCES)
-        check_folds(self.n_folds)
-        fewest = FEWEST * (CHAINS if self.inference == "marginals" else 1)
-        if self.n_draws is not None and (not isinstance(self.n_draws, int | np.integer) or self.n_draws < fewest):
-            raise ValueError(f"n_draws must be None or an integer of at least {fewest}, got {self.n_draws!r}")
-
     def _fit_supervised(self, X, codes):
         """With nothing to label, this is the supervised classifier."""
         selection = None if self.selection is None else "loo_error"
-        self.classifier_ = LGCPClassifier(
-            self.kernel,
-            mean=self.mean,
-            selection=selection,
-            length_scales=self.length_scales,
-            n_jobs=self.n_jobs,
-            verbose=self.verbose,
-        ).fit(X, self.classes_[codes])
+        options = {"length_scales": self.length_scales, "n_jobs": self.n_jobs, "verbose": self.verbose}
+        classifier = LGCPClassifier(self.kernel, mean=self.mean, selection=selection, **options)
+        self.classifier_ = classifier.fit(X, self.classes_[codes])
         self.kernel_ = self.classifier_.kernel_
         field = self._field(X, codes, class_kernels(self.kernel_, self.classes_))
         if self.inference == "map":
@@ -257,7 +236,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
             if self.kernel is None and np.ptp(self.mean_) == 0:
                 kernels = self._temper(X, codes, kernels)
         else:
-            self._set_marginals(field, codes, self._sample(field, rng))
+            self._set_marginals(field, codes, draw(field, self.inference, self.n_draws, rng, self.verbose))
         self.kernel_ = shown_kernel(kernels, self.kernel, self.classes_)
         self.classifier_ = LGCPClassifier(self.kernel_, mean=self.mean, selection=None, n_jobs=self.n_jobs)
         self.classifier_._fit_distributions(X, self.label_distributions_, self.classes_)
@@ -292,16 +271,6 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         self._set_distributions(codes, field.nodes, np.eye(len(self.classes_))[self.result_.labels])
         self.certified_ = np.ones(len(codes), dtype=bool)
         self.certified_[field.nodes] = self.result_.certified
-
-    def _sample(self, field: LabelField, rng) -> Samples:
-        """Draws from the field, or nearly so."""
-        draws = DRAWS[self.inference] if self.n_draws is None else self.n_draws
-        sampler: PerturbAndMap | SwendsenWang = SwendsenWang(field)
-        size = {"n_samples": -(-draws // CHAINS), "n_chains": CHAINS}
-        if self.inference == "perturb_and_map":  # draws are independent: nothing to forget
-            sampler, size = PerturbAndMap(field), {"n_samples": draws, "n_chains": 1, "burn_in": 0}
-        with progress("draws", size["n_samples"], self.verbose) as done:
-            return sample(sampler, **size, keep_labels=False, random_state=rng, done=done)
 
     def _set_marginals(self, field: LabelField, codes, samples: Samples | None) -> None:
         """Report draws of the unlabelled points; None where all points are labelled."""

@@ -46,9 +46,9 @@ class Choice:
         factors = candidate_factors(kernels.distinct, of_spread, self.length_scales, bounded=self.bounded)
         covariances = kernels.map(lambda kernel: recognise(kernel, self.X.shape[1]))
         total = len(factors) * (1 + len(folds(self.codes, self.n_folds)))
-        options = {"n_folds": self.n_folds, "tolerance": tolerance}
+        data = self.X, self.codes, covariances, self.mean, factors
         with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
-            path = cv_path(self.X, self.codes, covariances, self.mean, factors, **options, done=done)
+            path = cv_path(*data, n_folds=self.n_folds, tolerance=tolerance, done=done)
         return kernels.map(lambda kernel: rescale_length(kernel, path.chosen("factor"))), path
 
     def for_marginals(self, kernels: PerClass, seed: int) -> tuple[PerClass, SelectionPath]:

@@ -81,20 +81,19 @@ def label(
     length_scales = options.length_scales(length_scale)
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
     from coxfield import SLGCPClassifier
-    from coxfield.estimators.semi_supervised import ChainsDisagreeWarning, TrivialLabellingWarning
+    from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 
     outputs.check(output, plot, inputs=[table])
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
     known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
     _check_names(rows, known, inference)
-    model = SLGCPClassifier(
-        inference=inference.value,
-        length_scales=length_scales,
-        missing_label=None,
-        random_state=seed,
-        n_jobs=jobs,
-        verbose=int(messages.watched(quiet)),
-    )
+    options_of_model = {
+        "inference": inference.value,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "length_scales": length_scales,
+    }
+    model = SLGCPClassifier(missing_label=None, verbose=int(messages.watched(quiet)), **options_of_model)
     with warnings.catch_warnings(record=True) as caught:
         for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
             warnings.simplefilter("always", kind)
@@ -132,7 +131,7 @@ def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArr
 
 def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given: "NDArray") -> str:
     """A warning of the library in one line, with what can be done about it on a command line."""
-    from coxfield.estimators.semi_supervised import TrivialLabellingWarning
+    from coxfield.estimators.trivial import TrivialLabellingWarning
 
     if not issubclass(warning.category, TrivialLabellingWarning):
         return " ".join(str(warning.message).split())

@@ -18,7 +18,7 @@ from coxfield.apps.report.tasks import Task
 from coxfield.baselines import HarmonicFunctions, SVMClassifier, VariationalGPClassifier
 from coxfield.datasets import fetch_mnist, load_oil, make_double_helix
 from coxfield.datasets.folder import require
-from coxfield.estimators.semi_supervised import TrivialLabellingWarning
+from coxfield.estimators.trivial import TrivialLabellingWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
