@@ -14,7 +14,8 @@ from coxfield.apps.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
 from coxfield.calibration import reliability
-from coxfield.estimators.draws import DRAWS, ChainsDisagreeWarning, TrivialLabellingWarning
+from coxfield.estimators.draws import DRAWS
+from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 from coxfield.plotting import figure, plot_reliability
 
 if TYPE_CHECKING:
