@@ -2,9 +2,8 @@
 
 import pytest
 
-from coxfield.apps.experiments import permanental, permanental_accuracy
+from coxfield.apps.experiments import permanental
 from coxfield.apps.report.blocks import Figure, Table, Verdict
-from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import DONE, Record
 
 
@@ -32,14 +31,6 @@ def test_errors_are_means_over_the_partitions_that_are_there():
     assert rows["Banana", "four cycles"] == ("2", "11.50 ± 0.50", "0.320", "1")
     assert set(rows["Banana", "LGCP"]) == {"–"}
     assert len(rows) == 3 * 4
-
-
-def test_accuracy_has_a_row_for_each_combination_that_was_computed():
-    task = permanental_accuracy.tasks(True)[0]
-    done = attempt(task)
-    (row,) = tables({task.name: done})[1].rows
-    assert row == ("6", "0.5", "0.2", *(f"{value:.4f}" for value in done.result.values()))
-    assert len(permanental_accuracy.tasks(False)) == 27
 
 
 def timed(linear, cubic):
