@@ -81,26 +81,17 @@ def label(
     length_scales = options.length_scales(length_scale)
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
     from coxfield import SLGCPClassifier
-    from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 
     outputs.check(output, plot, inputs=[table])
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
     known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
     _check_names(rows, known, inference)
-    options_of_model = {
-        "inference": inference.value,
-        "random_state": seed,
-        "n_jobs": jobs,
-        "length_scales": length_scales,
-    }
-    model = SLGCPClassifier(missing_label=None, verbose=int(messages.watched(quiet)), **options_of_model)
-    with warnings.catch_warnings(record=True) as caught:
-        for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
-            warnings.simplefilter("always", kind)
-        _fit(model, X, known, given)
-        result = _labelled(model, rows, target, X, given)
+    model = SLGCPClassifier(inference=inference.value, length_scales=length_scales, missing_label=None)
+    model.set_params(random_state=seed, n_jobs=jobs, verbose=int(messages.watched(quiet)))
+    sentences = _fit(model, X, known, given)
+    result = _labelled(model, rows, target, X, given)
     picture = None if plot is None else _picture(model, X, given, names, target, plot)
-    for sentence in dict.fromkeys(_sentence(warning, model, given) for warning in caught):
+    for sentence in sentences:
         typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
     outputs.write(result, output, picture, plot)
     if not quiet:
@@ -120,13 +111,19 @@ def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
         )
 
 
-def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray") -> None:
-    """Fit the model to all rows. It labels those that are blank."""
+def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray") -> list[str]:
+    """Fit the model to all rows, which labels those that are blank. Return its warnings as sentences."""
     import numpy as np
+
+    from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 
     y = np.full(len(given), None, dtype=object)
     y[given] = known
-    model.fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
+            warnings.simplefilter("always", kind)
+        model.fit(X, y)
+    return list(dict.fromkeys(_sentence(warning, model, given) for warning in caught))
 
 
 def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given: "NDArray") -> str:
