@@ -4,7 +4,8 @@ A record carries this digest. If the digest of today's code differs, other code 
 wrong now. Imports are read from the source and followed from module to module, also those inside of functions.
 
 The digest does not change with comments, docstrings, formatting and type hints for the checker alone, nor with the
-words of sentences such as captions and error messages: a better wording must not cost an hour of computation.
+words of sentences such as captions and error messages: a better wording must not cost an hour of computation. Data
+files and other packages are not part of it: downloaded data have checksums, and a record lists versions of packages.
 """
 
 from __future__ import annotations
