@@ -48,7 +48,7 @@ def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None) 
         if done is not None:
             done(part.stop - part.start)
 
-    if len(slices) <= 1:
+    if len(slices) <= 1 or threads.count() == 1:
         for part in slices:
             run(part)
         return

@@ -69,8 +69,11 @@ class HeldPoints:
 
     def tile(self, columns: HeldPoints, out: NDArray | None = None) -> NDArray:
         """A copy of the values."""
-        rows = self.matrix if self._whole else self.matrix[self.rows]
-        return rows.copy() if columns._whole and self._whole else np.take(rows, columns.rows, axis=1)
+        if self._whole and columns._whole:
+            return self.matrix.copy()
+        if len(columns) < len(self):  # the matrix is symmetric, and whole rows are what memory gives fastest
+            return np.take(self.matrix[columns.rows], self.rows, axis=1).T
+        return np.take(self.matrix if self._whole else self.matrix[self.rows], columns.rows, axis=1)
 
     def imprecise(self, columns: HeldPoints) -> NDArray:
         """Never: what is held was computed with care."""

@@ -47,16 +47,16 @@ class Persistency:
 def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, **solver) -> Persistency:
     """Prove labels, class by class; what is proven for one class is data to the next."""
     known, slack, edges, cuts = np.full(len(field), -1), 0.0, 0, 0
+    left, rest = field, np.arange(len(field))
     for alpha in range(field.n_classes):
-        rest = np.flatnonzero(known < 0)
         if not len(rest):
             break
-        left = field.condition(known)
         found = _alpha_against_others(left, pairs.among(rest), alpha, tolerance=tolerance, **solver)
         edges, cuts = max(edges, len(found.edges)), cuts + found.rounds
         if found.gap <= tolerance * found.cost:
             known[rest[found.x]] = alpha
             slack += found.gap
+            left, rest = left.condition(np.where(found.x, alpha, -1)), rest[~found.x]
     return Persistency(known, slack, edges, cuts)
 
 
