@@ -34,11 +34,12 @@ def test_probabilities_are_shares_of_the_kernel_sums(points, length_scale):
     X, y = points
     clf = ParzenClassifier(length_scale).fit(X, y)
     query = X.mean(axis=0) + 0.1
-    sums = np.zeros(y.max() + 1)
+    logs = np.full(y.max() + 1, -np.inf)  # the sums themselves may underflow
     for x, label in zip(X, y, strict=True):
-        sums[label] += np.exp(-np.sum((query - x) ** 2) / (2 * length_scale**2))
+        logs[label] = np.logaddexp(logs[label], -np.sum((query - x) ** 2) / (2 * length_scale**2))
     size = size_of_exponents(np.vstack([X, query]), length_scale)
-    assert_close(clf.predict_proba([query])[0], sums / sums.sum(), terms=len(X), condition=size)
+    shares = np.exp(logs - np.logaddexp.reduce(logs))
+    assert_close(clf.predict_proba([query])[0], shares, terms=len(X), condition=size)
 
 
 def test_probabilities_are_those_of_weighed_density_estimates():
