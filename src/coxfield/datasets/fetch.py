@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
 from coxfield.datasets.folder import data_folder
-from coxfield.io.whole_files import whole_file
+from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

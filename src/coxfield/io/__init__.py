@@ -1,1 +1,1 @@
-"""Files: tables, models, and files written whole or not at all."""
+"""Files: tables and models."""

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.gaussian_process import kernels
 
 from coxfield import LGCPClassifier, __version__
-from coxfield.io.whole_files import whole_file
+from coxfield.utils.whole_files import whole_file
 
 try:
     import skops.io

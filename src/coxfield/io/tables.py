@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coxfield.io.columns import Table, TableError, blank, pl  # polars, or a sentence that says how to get it
-from coxfield.io.whole_files import whole_file
+from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -30,7 +30,7 @@ def check(output: Path | None, plot: Path | None, *, inputs: "Iterable[Path]" = 
 def write(rows: "pl.DataFrame", output: Path | None, picture: bytes | None, plot: Path | None) -> None:
     """Write the table and the picture. If one of the files fails, neither is written."""
     from coxfield.io import tables
-    from coxfield.io.whole_files import whole_file
+    from coxfield.utils.whole_files import whole_file
 
     with nullcontext() if plot is None else whole_file(plot) as stream:
         if stream is not None and picture is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from coxfield import plotting
 from coxfield.apps.report.blocks import Claim, Figure, Section
-from coxfield.io.whole_files import whole_file
+from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ import scipy
 import sklearn
 
 import coxfield
-from coxfield.io.whole_files import whole_file
+from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
     from coxfield.apps.report.tasks import Task

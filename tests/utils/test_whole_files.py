@@ -2,7 +2,7 @@
 
 import pytest
 
-from coxfield.io.whole_files import whole_file
+from coxfield.utils.whole_files import whole_file
 
 
 def write(path, content):
