@@ -4,7 +4,9 @@ import argparse
 
 from benchmarks import (
     cross_validation,
+    few_labels,
     gaussian_field,
+    import_time,
     leave_one_out,
     map_labels,
     permanental,
@@ -21,9 +23,11 @@ for benchmark in (
     leave_one_out,
     pseudo_likelihood,
     cross_validation,
+    few_labels,
     map_labels,
     gaussian_field,
     permanental,
     samplers,
+    import_time,
 ):
     benchmark.run(quick=options.quick)

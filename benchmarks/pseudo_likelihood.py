@@ -4,8 +4,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import Row, peak_megabytes, seconds, show
-from coxfield.engine.class_sums import arrange, class_sums
-from coxfield.kernels.covariance import recognise
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.store import Labelled
+from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.recognise import recognise
 from coxfield.selection.learning.gradients import pseudo_likelihood
 
 CLASSES, FEATURES = 10, 64
@@ -21,12 +23,13 @@ def points(n):
 def run(quick=False):
     n = 2000 if quick else 20_000
     X, y = points(n)
-    mean, rows = np.zeros(CLASSES), []
+    labelled, mean, rows = Labelled(X, y, CLASSES), np.zeros(CLASSES), []
     for name, kernel, promise in (("isotropic", RBF(8.0), ""), ("ARD", RBF(np.full(FEATURES, 8.0)), "at most 6")):
-        training = arrange(X, y, [recognise(1.0 * kernel, FEATURES)] * CLASSES)
-        sums = seconds(lambda training=training: class_sums(training, X, leave_out=np.arange(n)))
-        gradient = seconds(lambda training=training: pseudo_likelihood(training, mean))
-        memory = peak_megabytes(lambda training=training: pseudo_likelihood(training, mean))
+        covariances = PerClass.shared_by(recognise(1.0 * kernel, FEATURES), CLASSES)
+        store = labelled.under(covariances)
+        sums = seconds(lambda store=store: class_sums(store, X, leave_out=np.arange(n)))
+        gradient = seconds(lambda of=covariances: pseudo_likelihood(labelled, of, mean))
+        memory = peak_megabytes(lambda of=covariances: pseudo_likelihood(labelled, of, mean))
         rows += [
             Row(f"{name}: leave-one-out class sums", f"{sums:.2f} s"),
             Row(f"{name}: pseudo-likelihood and gradient", f"{gradient:.2f} s"),
