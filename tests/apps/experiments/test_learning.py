@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from coxfield.apps.experiments import learning
-from coxfield.apps.report.blocks import Figure, Table
+from coxfield.apps.report.blocks import Figure
 from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import DONE, UNAVAILABLE, Record
 
@@ -31,11 +31,13 @@ def test_rows_are_means_and_differences_are_taken_partition_by_partition():
         record("pseudo_likelihood", 0, 0.2, 10.0),
         record("pseudo_likelihood", 1, 0.4, 12.0),
     ]
-    (table,) = learning.render({one.task: one for one in records})
+    table, note = learning.render({one.task: one for one in records})
     rows = {row[:2]: row[2:] for row in table.rows}
     assert rows["Banana", "loo_error"] == ("400", "2", "0.400 ± 0.100", "–", "10.0 ± 1.0")
     assert rows["Banana", "pseudo_likelihood"] == ("400", "2", "0.300 ± 0.100", "−0.100 ± 0.000", "11.0 ± 1.0")
-    assert set(rows["Synth", "loo_error"]) == {"–"}
+    assert set(rows["Banana", "calibrated SVC"]) == {"–"}
+    assert {row[0] for row in table.rows} == {"Banana"}
+    assert "no results for Synth, Diabetes, BCI, pendigits, satimage" in note.text
 
 
 def test_gaussian_processes_are_spared_large_sets():
@@ -59,8 +61,7 @@ def test_a_set_that_is_not_there_is_said_in_its_record(monkeypatch, tmp_path):
 
 def test_the_reliability_diagram_is_drawn_from_its_record():
     (task,) = [task for task in learning.tasks(True) if task.name == learning.RELIABILITY]
-    table, drawn = learning.render({task.name: attempt(task)})
-    assert isinstance(table, Table)
+    drawn, _ = learning.render({task.name: attempt(task)})
     assert isinstance(drawn, Figure)
     names = [text.get_text() for text in drawn.figure.axes[0].get_legend().get_texts()]
     assert [name.partition(":")[0] for name in names] == ["before learning", "after learning"]

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from coxfield import LGCPClassifier
 from coxfield.apps.experiments.bins import pooled, sums
 from coxfield.apps.experiments.partitions import RANDOM, partition
-from coxfield.apps.report.blocks import MISSING, Figure, Mean, Table
+from coxfield.apps.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
 from coxfield.calibration import compare
@@ -153,16 +153,26 @@ def name(data: str, method: str, seed: int) -> str:
     return f"{NAME}/{data}/{method}/{seed}"
 
 
-def render(found: Mapping[str, Record]) -> Sequence[Table | Figure]:
-    """One row per data set and method, and the reliability diagram."""
-    table = Table(
+def render(found: Mapping[str, Record]) -> Sequence[Table | Figure | Note]:
+    """One row per data set and method, the reliability diagram, and what is missing."""
+    known = [data for data in PARTITIONS if any(_results(found, data, method) for method in methods_for(data))]
+    blocks: list[Table | Figure | Note] = [_table(found, known)] if known else []
+    record = found.get(RELIABILITY)
+    if record is not None and record.done:
+        blocks.append(_diagram(record.result))
+    missing = [data for data in PARTITIONS if data not in known]
+    if missing:
+        blocks.append(Note(f"There are no results for {', '.join(missing)}. Run `coxfield reproduce {NAME}`."))
+    return blocks
+
+
+def _table(found: Mapping[str, Record], known: Sequence[str]) -> Table:
+    return Table(
         caption="Test log loss and error of LGCP for each way to choose its parameters, and of other classifiers.",
         headings=("data", "method", "training points", "partitions", "log loss", "difference", "error, %"),
-        rows=tuple(_row(found, data, method) for data in PARTITIONS for method in methods_for(data)),
+        rows=tuple(_row(found, data, method) for data in known for method in methods_for(data)),
         notes=(LOSSES, PEERS),
     )
-    record = found.get(RELIABILITY)
-    return [table, *([_diagram(record.result)] if record is not None and record.done else [])]
 
 
 def _row(found: Mapping[str, Record], data: str, method: str) -> tuple[str, ...]:
