@@ -53,8 +53,9 @@ def test_class_sums_equal_the_double_loop(data, seed, shared, weighted):
 @pytest.mark.parametrize("n_jobs", [None, 1, 3])
 def test_blocks_threads_and_many_classes_do_not_change_the_sums(dtype, memory, n_jobs, monkeypatch):
     rng = np.random.default_rng(3)
-    X, queries = rng.normal(size=(700, 4)).astype(dtype), rng.normal(size=(60, 4)).astype(dtype)
-    y = np.concatenate([np.arange(90), rng.integers(90, size=610)])
+    n, m = (150, 20) if memory == 1e-5 else (700, 60)  # one number at a time is slow
+    X, queries = rng.normal(size=(n, 4)).astype(dtype), rng.normal(size=(m, 4)).astype(dtype)
+    y = np.concatenate([np.arange(90), rng.integers(90, size=n - 90)])
     monkeypatch.setattr(blocks, "ROWS", 7)
     monkeypatch.setattr(blocks, "COLUMNS", 256)
     points = training(X, y, [RBF(1.5)] * 90)

@@ -4,7 +4,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.datasets import make_double_helix
 from coxfield.field import LabelField, RandomisedCut, map_labels, sample
-from coxfield.field.edges import Edges
+from coxfield.field.graph import Edges
 from coxfield.field.sampling.randomised_cut import _cost, _expand, _move
 from field import random_fields as reference
 
