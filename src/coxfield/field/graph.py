@@ -71,6 +71,10 @@ class Edges:
         i, j = self.i[apart], self.j[apart]
         return Edges(np.where(labels[i], i, j), np.where(labels[i], j, i), self.weight[apart])
 
+    def cut_weight(self, labels: NDArray) -> float:
+        """Total weight of the edges whose ends are labelled differently."""
+        return float(self.weight[labels[self.i] != labels[self.j]].sum())
+
     def node_sums(self, n: int) -> NDArray:
         """Weight at each node."""
         return np.bincount(self.i, self.weight, n) + np.bincount(self.j, self.weight, n)

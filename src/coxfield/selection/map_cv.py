@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Bound, Covariance
 
+NEIGHBOURS = 16  # in the sparse graph: searched once for hundreds of cuts, of which more neighbours save some
+
 
 @dataclass(frozen=True)
 class Relabelling:
@@ -68,7 +70,7 @@ class Task:
     def of(cls, points: Bound, codes: NDArray, hidden: NDArray) -> Task:
         """Hide some rows; neighbours are those at any length scale."""
         visible = hide(codes, hidden)
-        return cls(visible, hidden, nearest_pairs(points[np.flatnonzero(visible < 0)]))
+        return cls(visible, hidden, nearest_pairs(points[np.flatnonzero(visible < 0)], NEIGHBOURS))
 
 
 def cv_path(

@@ -57,7 +57,7 @@ class _OneClass:
     @property
     def separated(self) -> float:
         """The pair terms at the labelling."""
-        return float(self.edges.cut_by(self.x).weight.sum() + self.omitted[self.x].sum())
+        return self.edges.cut_weight(self.x) + float(self.omitted[self.x].sum())
 
     def minimum(self, unary: NDArray) -> tuple[NDArray, float]:
         """A lower bound of min_x sum_i unary_i x_i + sum_{i<j} C/2 |x_i - x_j|, and where the sparse one is."""

@@ -138,7 +138,7 @@ def _start(problem: TwoClasses, edges: Edges, init: NDArray | None) -> Incumbent
 
 
 def _cost(problem: TwoClasses, edges: Edges, x: NDArray, omitted: NDArray) -> float:
-    return problem.terminal_cost(x) + float(edges.cut_by(x).weight.sum()) + float(omitted[x].sum())
+    return problem.terminal_cost(x) + edges.cut_weight(x) + float(omitted[x].sum())
 
 
 def sparse_minimum(problem: TwoClasses, edges: Edges, best: Incumbent) -> tuple[NDArray, float]:

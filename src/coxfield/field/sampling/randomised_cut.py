@@ -112,8 +112,7 @@ class RandomisedCut:
 
 def _cost(unary: NDArray, edges: Edges, labels: NDArray) -> float:
     """What a labelling pays: its unary terms, and the weights between different classes."""
-    apart = labels[edges.i] != labels[edges.j]
-    return float(unary[np.arange(len(labels)), labels].sum() + edges.weight[apart].sum())
+    return float(unary[np.arange(len(labels)), labels].sum()) + edges.cut_weight(labels)
 
 
 def _expand(unary: NDArray, edges: Edges, labels: NDArray) -> NDArray:
