@@ -68,8 +68,17 @@ def test_what_cannot_be_tried_is_refused():
         grid.candidate_factors([RBF(1.0)], 4.0, [1, -2], bounded=True)
     with pytest.raises(ValueError, match="widen length_scale_bounds"):
         grid.candidate_factors([RBF(1.0, (1e3, 1e4))], 4.0, None, bounded=True)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("value", [1.0, 0.1, 1e6 / 3, 0.0])
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_points_that_are_all_the_same_have_no_length_scale(form, value, n):
+    same = form(np.full((n, 2), value))
+    assert grid.spread(same) == 0
+    assert grid.spread(same, 1.0, np.linspace(0.3, 1.1, n)) == 0
     with pytest.raises(ValueError, match="all points are the same"):
-        grid.default_factors(grid.spread(np.ones((4, 2))))
+        grid.default_factors(grid.spread(same))
 
 
 def test_a_factor_of_one_is_the_length_scale_if_there_is_just_one():

@@ -40,24 +40,27 @@ def spread(X, length_scale=1.0, weights: NDArray | None = None) -> float:
     (2.0, 0.5)
     """
     weights = np.ones(X.shape[0]) if weights is None else weights.astype(float)
-    weights = weights / weights.sum()
-    mean = np.zeros(X.shape[1])
-    variance = np.zeros(X.shape[1])
-    parts = list(gen_batches(X.shape[0], ROWS))
-    for part in parts:
-        mean += X[part].T.astype(float) @ weights[part]
-    for part in parts:
-        variance += _moments(X[part], mean, weights[part])
-    return 2 * float(np.sum(np.maximum(variance, 0) / np.square(length_scale)))
+    moments = _sparse_moments if sparse.issparse(X) else _dense_moments
+    total, first, second = weights.sum(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for part in gen_batches(X.shape[0], ROWS):
+        sums = moments(X[part], X[:1], weights[part])
+        first, second = first + sums[0], second + sums[1]
+    variance = second / total - np.square(first / total)
+    # What is left of equal numbers after cancellation is rounding.
+    variance[variance <= 4 * np.finfo(float).eps * second / total] = 0
+    return 2 * float(np.sum(variance / np.square(length_scale)))
 
 
-def _moments(rows, mean: NDArray, weights: NDArray) -> NDArray:
-    """Weighted sum of (x - mean)^2 over some rows, per feature."""
-    if not sparse.issparse(rows):
-        return weights @ np.square(rows - mean)
-    # x^2 - 2 x mean + mean^2, where only the last term is of all entries
+def _dense_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Weighted sums of z and z^2 over some rows, z being the difference to the first row of all."""
+    moved = rows.astype(float) - origin
+    return weights @ moved, weights @ np.square(moved)
+
+
+def _sparse_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """Weighted sums of x and x^2 over some rows; moving them would make them dense."""
     rows = rows.astype(float)
-    return rows.power(2).T @ weights - 2 * mean * (rows.T @ weights) + weights.sum() * mean**2
+    return rows.T @ weights, rows.power(2).T @ weights
 
 
 def class_spread(labelled: Labelled, kernels: PerClass) -> float:

@@ -2,7 +2,7 @@
 
 Were every one of the Q^n labellings given a Gumbel variable of its own, the best one would be an exact draw from the
 field. A Gumbel variable for each node and class is the affordable version: exact when the nodes are independent, an
-approximation otherwise. `python -m coxfield.apps.experiments.samplers` tabulates how good.
+approximation otherwise. `coxfield reproduce table-samplers` tabulates how good.
 """
 
 from __future__ import annotations
