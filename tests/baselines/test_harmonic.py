@@ -1,6 +1,4 @@
-"""Harmonic functions against the plain linear system, refits for every fold, and arithmetic without rounding."""
-
-from fractions import Fraction
+"""Harmonic functions against the plain linear system, and refits for every fold."""
 
 import numpy as np
 import pytest
@@ -8,25 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from baselines.walks import condition, elimination_terms
 from coxfield.baselines import HarmonicFunctions
-from coxfield.baselines.elimination import eliminate
-from coxfield.baselines.harmonic import CRITERIA, step_weights
+from coxfield.baselines.harmonic import CRITERIA
 from coxfield.datasets import make_circles
 from coxfield.selection.folds import folds
 from coxfield.selection.path import SelectionPath
 from strategies import labelled_points
 from tolerances import assert_close, assert_same_error, rounding
-
-
-def elimination_terms(n):
-    """Units of rounding of an elimination without subtractions: every entry is right to 2 n^3 of them."""
-    return 2 * n**3
-
-
-def condition(weights, free):
-    """How much a linear solver may amplify rounding where the walk through the free states takes long."""
-    P = weights / weights.sum(axis=1, keepdims=True)
-    return np.linalg.cond(np.eye(np.sum(free)) - P[np.ix_(free, free)])
 
 
 def laplacian_solution(X, codes, n_classes, length_scale):
@@ -61,46 +48,6 @@ def test_the_functions_solve_the_linear_system(points, ratio, seed):
     amplified = max(1, condition(W, codes < 0)) if (codes < 0).any() else 1
     assert_close(clf.label_distributions_, f, terms=elimination_terms(len(X)), scale=1.0, condition=amplified)
     assert_close(clf.label_distributions_.sum(axis=1), 1, terms=elimination_terms(len(X)))
-
-
-@pytest.mark.parametrize("block", [1, 3, 7, 48])
-def test_elimination_is_the_absorption_of_the_walk_whatever_the_block(block):
-    rng = np.random.default_rng(0)
-    weights = rng.random((20, 20))
-    np.fill_diagonal(weights, 0)
-    P = weights / weights.sum(axis=1, keepdims=True)
-    walk = eliminate(weights, 16, block)
-    passing = np.linalg.inv(np.eye(16) - P[:16, :16])
-    rounded = {"terms": elimination_terms(20), "condition": condition(weights, np.arange(20) < 16)}
-    assert_close(walk.arrival, passing @ P[:16, 16:], **rounded)
-    assert_close(walk.steps, weights[16:, 16:] + weights[16:, :16] @ passing @ P[:16, 16:], **rounded)
-
-
-def exact_arrival(weights, count):
-    """The same elimination in rational numbers."""
-    P = [[Fraction(float(w)) for w in row] for row in weights]
-    n = len(P)
-    for k in range(count):
-        exits = sum(P[k][k + 1 :])
-        P[k][k + 1 :] = [w / exits for w in P[k][k + 1 :]]
-        for i in range(k + 1, n):
-            P[i][k + 1 :] = [P[i][j] + P[i][k] * P[k][j] for j in range(k + 1, n)]
-    arrival = [None] * count
-    for k in reversed(range(count)):
-        arrival[k] = [
-            P[k][j] + sum(P[k][i] * arrival[i][j - count] for i in range(k + 1, count)) for j in range(count, n)
-        ]
-    return np.array(arrival, dtype=float)
-
-
-def test_every_digit_survives_where_the_laplacian_is_singular_to_working_precision():
-    rng = np.random.default_rng(1)
-    X = np.concatenate([rng.normal(size=(8, 2)), 4 + rng.normal(size=(8, 2))])
-    weights = step_weights(cdist(X, X, "sqeuclidean"), 0.15)
-    wanted = exact_arrival(weights, 12)
-    P = weights / weights.sum(axis=1, keepdims=True)
-    assert np.linalg.cond(np.eye(12) - P[:12, :12]) > 1e16
-    assert_close(eliminate(weights, 12, 5).arrival, wanted, terms=elimination_terms(16))
 
 
 @pytest.mark.parametrize("class_mass_normalisation", [False, True])

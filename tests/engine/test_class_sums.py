@@ -9,7 +9,6 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from coxfield import threads
 from coxfield.engine import tiles as blocks
 from coxfield.engine.class_sums import class_sums
-from coxfield.engine.decision import prior_terms
 from coxfield.engine.store import store_labels
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
@@ -64,15 +63,6 @@ def test_blocks_threads_and_many_classes_do_not_change_the_sums(dtype, memory, n
     kernel = RBF(1.5)(queries.astype(float), X.astype(float))
     expected = np.stack([kernel[:, y == label].sum(axis=1) for label in range(90)], axis=1)
     np.testing.assert_allclose(sums.values, expected, rtol=1e-12 if dtype == np.float64 else 2e-5)
-
-
-def test_no_block_exceeds_the_working_memory():
-    for n, columns, itemsize, count in [(10, 10, 8, 1), (10**6, 10**6, 4, 8), (3, 10**9, 8, 2)]:
-        with config_context(working_memory=1), threads.use(count):
-            rows, width = blocks.tile_shape(n, columns, itemsize)
-            assert rows * width * itemsize * count <= 2**20
-            whole = blocks.whole_rows(n, columns, itemsize, copies=2)
-            assert whole == 1 or whole * columns * itemsize * count * 2 <= 2**20
 
 
 @pytest.mark.parametrize(
@@ -155,12 +145,6 @@ def test_a_covariance_that_takes_negative_values_is_summed_as_it_is():
     sums = class_sums(training(X, y, [DotProduct(0.0)] * 2), np.array([[-1.0], [2.0]]))
     np.testing.assert_allclose(sums.values, [[-1, -1], [2, 2]])
     assert np.isneginf(sums.logs[0]).all()
-
-
-def test_prior_holds_means_and_half_the_variance_of_each_class():
-    of = covariances([RBF(), 3.0 * RBF(), DotProduct(1.0)], 1)
-    prior = prior_terms(of, np.array([[0.0], [2.0]]), np.array([0.1, 0.2, 0.3]))
-    np.testing.assert_allclose(prior, [[0.6, 1.7, 0.8], [0.6, 1.7, 2.8]])
 
 
 def test_where_one_covariance_is_imprecise_the_sums_of_the_other_stay():

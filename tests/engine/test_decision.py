@@ -1,7 +1,10 @@
 import numpy as np
+from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores
+from coxfield.engine.decision import Scores, prior_terms
+from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.recognise import recognise
 
 
 def sums(values):
@@ -33,3 +36,10 @@ def test_probabilities_are_the_softmax_and_survive_enormous_scores():
     exponentials = np.exp([0.6, 0.6, 0.7])
     np.testing.assert_allclose(np.exp(log_p[1]), exponentials / exponentials.sum())
     assert np.isfinite(Scores(prior, big).relative).all()
+
+
+def test_prior_holds_means_and_half_the_variance_of_each_class():
+    kernels = PerClass.of([RBF(), 3.0 * RBF(), DotProduct(1.0)])
+    of = kernels.map(lambda kernel: recognise(kernel, 1))
+    prior = prior_terms(of, np.array([[0.0], [2.0]]), np.array([0.1, 0.2, 0.3]))
+    np.testing.assert_allclose(prior, [[0.6, 1.7, 0.8], [0.6, 1.7, 2.8]])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from covariance_doubles import RowCovariance, SumCovariance
@@ -13,7 +12,7 @@ from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
 from coxfield.kernels.held import HeldPoints, hold
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.values import bind_precisely, values
+from coxfield.kernels.values import values
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
 
@@ -190,28 +189,3 @@ def test_a_new_covariance_serves_cuts_and_samplers(covariance, points, matrix, n
     for sampler in (Gibbs, SwendsenWang):
         draws = sample(sampler(field), 400, random_state=0)
         assert (np.abs(draws.marginals - exact) <= 5 * draws.standard_errors).all()
-
-
-def test_single_precision_that_is_too_coarse_is_left():
-    far = np.concatenate([X, X + 1e4]).astype(np.float32)
-    covariance = recognise(RBF(0.01), 3)
-    assert covariance.bind(far).imprecise(covariance.bind(far)).any()
-    assert bind_precisely(covariance, far).dtype == np.float64
-    assert bind_precisely(recognise(RBF(1.0), 3), X.astype(np.float32)).dtype == np.float32
-
-
-def test_values_are_taken_again_where_rounding_would_spoil_them():
-    near = np.array([[1e8], [1e8 + 1.0], [-1e8]])
-    bound = recognise(RBF(1.0), 1).bind(near)
-    assert bound.imprecise(bound).all()
-    np.testing.assert_allclose(values(bound, bound)[:2, :2], [[1, np.exp(-0.5)], [np.exp(-0.5), 1]])
-    thin = recognise(RBF(1.0), 1).bind(sparse.csr_array(near))
-    np.testing.assert_allclose(values(thin, thin)[:2, :2], [[1, np.exp(-0.5)], [np.exp(-0.5), 1]])
-
-
-def test_many_points_are_not_held(monkeypatch):
-    monkeypatch.setattr("coxfield.kernels.held.MOST", 100)
-    bound = recognise(RBF(1.0), 3).bind(X)
-    assert hold(bound) is bound
-    held = hold(bound[:10])
-    assert hold(held) is held
