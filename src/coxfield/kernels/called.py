@@ -32,7 +32,7 @@ class Called:
         return CalledPoints(self, X if rows is None else X[rows])
 
     def diagonal(self, X) -> NDArray:
-        """What the kernel says of a point and itself."""
+        """C(x, x) for each row, by the kernel's own `diag`."""
         return np.asarray(self.kernel.diag(X))
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Called:
@@ -73,7 +73,7 @@ class CalledPoints:
         return CalledPoints(self.covariance.rescaled(length, variance), self.X)
 
     def diagonal(self) -> NDArray:
-        """What the kernel says of each point and itself."""
+        """C(x, x) for each point."""
         return self.covariance.diagonal(self.X)
 
     def tile(self, columns: CalledPoints, out: NDArray | None = None) -> NDArray:
@@ -81,22 +81,22 @@ class CalledPoints:
         return np.array(self.covariance.kernel(self.X, columns.X))
 
     def imprecise(self, columns: CalledPoints) -> NDArray:
-        """Never: there is no better way to compute the kernel."""
+        """Never, because there is no better way to compute the kernel."""
         return np.zeros(len(self), dtype=bool)
 
     def faint(self, sums: NDArray) -> NDArray:
-        """Never: there are no better logarithms than those of the values."""
+        """Never, because there are no better logarithms than those of the values."""
         return np.zeros(len(self), dtype=bool)
 
     def log_tile(self, columns: CalledPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
-        """Logarithms of the values; a kernel with negative values has none."""
+        """Logarithms of the values; negative values are refused."""
         values = self.tile(columns)
         if leave_out is not None:
             cross_out(values, leave_out, 0, 0)
         if (values < 0).any():
             raise ValueError(
-                f"{self.covariance.kernel!r} takes negative values, such as {values.min():.3g}, and this needs a "
-                "covariance that never does: try RBF, Matern or RationalQuadratic, or give selection=None"
+                f"{self.covariance.kernel!r} takes negative values, such as {values.min():.3g}, but a covariance that "
+                "is never negative is needed here: try RBF, Matern or RationalQuadratic, or give selection=None"
             )
         with np.errstate(divide="ignore"):
             return np.log(values)
@@ -123,7 +123,10 @@ class CalledPoints:
         return walk_one_by_one(self, columns, factors, leave_out, sink)
 
     def differentiate(self, columns: CalledPoints, weights: NDArray, leave_out: NDArray) -> CalledSums:
-        """Sums and derivatives; scikit-learn gives gradients for all pairs of one set only, so that both are one."""
+        """Sums and derivatives.
+
+        scikit-learn gives gradients only for all pairs of one set, so the rows and the columns become one set.
+        """
         stack = sparse.vstack if sparse.issparse(self.X) else np.concatenate
         values, gradient = self.covariance.kernel(stack([self.X, columns.X]), eval_gradient=True)
         n = len(self)
@@ -134,7 +137,7 @@ class CalledPoints:
         return CalledSums(sums[:, 0], sums[:, 1:])
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
-        """Derivatives of what the kernel says of each point and itself."""
+        """Weighted sum of the derivatives of C(x, x)."""
         _, gradient = self.covariance.kernel(self.X, eval_gradient=True)
         return np.einsum("j,jjp->p", weights, gradient)
 

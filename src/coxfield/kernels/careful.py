@@ -1,8 +1,9 @@
 """Logarithms of radial covariances in double precision, right where it counts.
 
-At a short length scale every kernel value underflows and its logarithm does not. Far from the origin, in units of a
-short length scale, the product form of a squared distance may be wrong by more than the gap between the nearest and the
-second nearest point: the distances that decide are then taken again by subtraction.
+At a short length scale every kernel value underflows, but its logarithm does not. There is a second problem far from
+the origin, in units of a short length scale. There the product form of a squared distance may be wrong by more than
+the gap between the nearest and the second nearest point. The distances that decide are then computed again by
+subtraction.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.scaled import ScaledPoints
 
-NEGLIGIBLE = 1e-6  # an error in a log kernel value that nobody will notice
+NEGLIGIBLE = 1e-6  # an error in a log kernel value that makes no visible difference
 NATS_APART = 40.0  # a kernel value exp(-40) times the largest does not move a double-precision sum
-COLUMNS = 2048  # columns that are brought to double precision at a time
+COLUMNS = 2048  # columns that are converted to double precision at a time
 
 
 def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArray | None) -> NDArray:
@@ -33,7 +34,7 @@ def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArr
     d2 = np.empty((len(rows), len(columns)))
     for part in gen_batches(len(columns), COLUMNS):
         d2[:, part] = sq_distances(queries, columns.points[part].astype(np.float64))
-    if leave_out is not None:  # lest a point be its own nearest neighbour
+    if leave_out is not None:  # so that no point is its own nearest neighbour
         cross_out(d2, leave_out, 0, np.inf)
     unsure = np.flatnonzero(product_error(queries, columns.points) > NEGLIGIBLE)
     profile = rows.covariance.profile
@@ -50,7 +51,7 @@ def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArr
 
 
 def _sharpen(rows: ScaledPoints, columns: ScaledPoints, groups, unsure, d2, logs, error) -> None:
-    """Take the distances again that count in the sum of their group of columns."""
+    """Compute again the distances that count in the sum of their group of columns."""
     contenders = _contenders(groups, d2[unsure], logs[unsure], error[unsure, None])
     at, of_columns = np.nonzero(contenders)
     scale = rows.covariance.length_scale
@@ -59,7 +60,7 @@ def _sharpen(rows: ScaledPoints, columns: ScaledPoints, groups, unsure, d2, logs
 
 
 def _contenders(groups, d2: NDArray, logs: NDArray, error: NDArray) -> NDArray:
-    """Which points may count in the sum of their group: possibly the nearest, or not negligible beside it."""
+    """Whether each point may count in the sum of its group: it may be the nearest, or not negligible beside it."""
     contenders = np.zeros(d2.shape, dtype=bool)
     for group in groups:
         nearest = d2[:, group].min(axis=1, keepdims=True, initial=np.inf)
@@ -69,7 +70,7 @@ def _contenders(groups, d2: NDArray, logs: NDArray, error: NDArray) -> NDArray:
 
 
 def _by_subtraction(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
-    """All squared distances between some points and others, free of the product form's cancellation."""
+    """All squared distances between some points and others, without the cancellation of the product form."""
     a, b = rows.in_double().coordinates, columns.in_double().coordinates
     if not sparse.issparse(a):
         return capped(cdist(a, b, "sqeuclidean"))

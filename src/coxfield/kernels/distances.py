@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-TOLERABLE = 0.03  # an error in a squared distance, beyond which distances are taken again with care
+TOLERABLE = 0.03  # an error in a squared distance; if it may be larger, distances are computed again with care
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class Points:
 
 
 def centre(X) -> NDArray | None:
-    """The mean of all rows, for `place`; None for sparse rows, which moving would make dense."""
+    """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
         return None
     return X.mean(axis=0, dtype=float).astype(X.dtype) if X.shape[0] else np.zeros(X.shape[1], X.dtype)
 
 
 def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
-    """Scale and move the given rows of X, all by default; `origin` is that of `centre`.
+    """Scale and move the given rows of X, all by default; `origin` comes from `centre`.
 
-    Moving the data to their mean keeps the product form of the distances accurate, float32 above all.
+    Moving the data to their mean keeps the product form of the distances accurate, above all in float32.
     """
     if sparse.issparse(X):
         scale = np.broadcast_to(np.asarray(1 / np.asarray(length_scale), dtype=X.dtype), X.shape[1:])
@@ -87,20 +87,20 @@ def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
 
 
 def product_error(a: Points, b: Points) -> NDArray:
-    """Bound on the rounding error of `sq_distances`, for each of the points a: of the order of eps |z|^2."""
+    """Bound on the rounding error of `sq_distances` for each of the points a, of the order of eps |z|^2."""
     norms = a.sq_norms.astype(float) + float(b.sq_norms.max(initial=0))
     return np.finfo(b.dtype).eps * (8 + np.sqrt(b.shape[1])) * norms
 
 
 def capped(d2: NDArray) -> NDArray:
-    """Squared distances that overflowed, as a number so large that any covariance has vanished."""
+    """Replace squared distances that overflowed by a number so large that any covariance has vanished."""
     largest = np.finfo(d2.dtype).max * 1e-9
     np.nan_to_num(d2, copy=False, nan=largest, posinf=largest)
     return np.clip(d2, 0, largest, out=d2)
 
 
 def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -> NDArray:
-    """Squared distances of listed pairs by subtraction, free of the product form's cancellation."""
+    """Squared distances of listed pairs by subtraction, without the cancellation of the product form."""
     d2 = np.empty(len(rows))
     step = max(1, chunk // X.shape[1])
     for start in range(0, len(rows), step):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.protocol import Bound, Covariance
 
-MOST = 2**24  # values worth holding: 128 MB in double precision, 4096 points
+MOST = 2**24  # values that may be held: 128 MB in double precision, 4096 points
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class HeldPoints:
     """Some points of a fixed set whose covariances are held; `Bound` says what the methods are for."""
 
     origin: Bound
-    """All points of the set, for what is not held."""
+    """All points of the set, for everything that is not held."""
     matrix: NDArray
     """C between all points of the set."""
     rows: NDArray
@@ -45,7 +45,7 @@ class HeldPoints:
 
     @property
     def covariance(self) -> Covariance:
-        """The covariance that the values are of."""
+        """The covariance function of the values."""
         return self.origin.covariance
 
     @property
@@ -58,7 +58,7 @@ class HeldPoints:
         return self.origin.at(X)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Any:
-        """The same points under the rescaled covariance: another variance needs no new values."""
+        """The same points under the rescaled covariance; a new variance alone only rescales the held values."""
         if length == 1:
             return HeldPoints(self.origin.rescaled(variance=variance), self.matrix * variance, self.rows)
         return self.origin[self.rows].rescaled(length, variance)
@@ -71,16 +71,16 @@ class HeldPoints:
         """A copy of the values."""
         if self._whole and columns._whole:
             return self.matrix.copy()
-        if len(columns) < len(self):  # the matrix is symmetric, and whole rows are what memory gives fastest
+        if len(columns) < len(self):  # the matrix is symmetric, and whole rows are the fastest to read
             return np.take(self.matrix[columns.rows], self.rows, axis=1).T
         return np.take(self.matrix if self._whole else self.matrix[self.rows], columns.rows, axis=1)
 
     def imprecise(self, columns: HeldPoints) -> NDArray:
-        """Never: what is held was computed with care."""
+        """Never, because the held values were computed with care."""
         return np.zeros(len(self), dtype=bool)
 
     def faint(self, sums: NDArray) -> NDArray:
-        """Never: what underflowed is gone."""
+        """Never, because a held value that underflowed cannot be recovered."""
         return np.zeros(len(self), dtype=bool)
 
     def log_tile(self, columns: HeldPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
@@ -113,7 +113,7 @@ class HeldPoints:
 
 
 def hold(points: Bound) -> Bound:
-    """The same points with all their covariances held, where they are few enough; as they are where they are not.
+    """The same points with all their covariances held if they are few enough, otherwise unchanged.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 A block of distances is computed once and read for every length scale. For the squared exponential the kernel at length
 scale l / sqrt(2) is the elementwise square of the kernel at l. On a grid of that ratio most length scales cost a
-multiplication per entry instead of an exponential. Each row is taken relative to its nearest other point, so that
-nothing underflows that counts.
+multiplication per entry instead of an exponential. Each row is taken relative to its nearest other point, so that no
+value that counts underflows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 RATIO = float(np.sqrt(2))
 COLUMNS = 2048  # columns of a tile
-SPARSE = 1 / 64  # share of kernel values that have not vanished, below which they are worth picking out
+SPARSE = 1 / 64  # if a smaller share of the kernel values is left, these values are picked out
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,20 @@ class Squaring:
     """How far a chain of squares may go in one precision."""
 
     chain: int
-    """Squares before a fresh exponential: each doubles the relative error."""
+    """Squares before a new exponential; each square doubles the relative error."""
     floor: float
-    """Kernel values, relative to the nearest point's, are not let below this: it is nothing beside 1, and arithmetic on
-    numbers that underflow is a hundred times slower."""
+    """Kernel values, relative to that of the nearest point, are kept above this. It is negligible beside 1, and
+    arithmetic on subnormal numbers is a hundred times slower."""
     refloor: int
-    """Squares after which the floor is laid again, before floor^(2^refloor) underflows."""
+    """Squares after which values are raised to the floor again, before floor^(2^refloor) underflows."""
 
 
 SQUARING = {"float32": Squaring(4, 1e-18, 1), "float64": Squaring(8, 1e-38, 3)}
 
 
 def walk(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-    """See `Bound.walk`. It is fastest from long to short, and where a factor is 1 / sqrt(2) of the one before."""
-    if not free_length_scales(rows.covariance.kernel):  # what the user has fixed stays
+    """See `Bound.walk`. It is fastest from long to short and where each factor is the last one divided by sqrt(2)."""
+    if not free_length_scales(rows.covariance.kernel):  # length scales that the user has fixed stay
         factors = np.ones(len(factors))
     tiles, nearest = _distance_tiles(rows, columns, leave_out)
     tops = rows.covariance.profile.log_of(nearest / np.square(factors)[:, None])
@@ -60,7 +60,7 @@ def walk(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, leave_out:
 
 
 def walk_one_by_one(rows: Bound, columns: Bound, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-    """`Bound.walk` for a covariance whose length scales share nothing: each factor is a covariance of its own."""
+    """`Bound.walk` for a covariance whose length scales share no work: each factor gives a separate covariance."""
     tops = np.empty((len(factors), len(rows)))
     for k, factor in enumerate(factors):
         logs = rows.rescaled(factor).log_tile(columns.rescaled(factor), leave_out=leave_out)
@@ -77,13 +77,13 @@ class _Steps:
     profile: Profile
     factors: NDArray
     squared: NDArray
-    """Which factors' kernels are squares of the ones before."""
+    """Whether the kernel of each factor is the square of the one before."""
     tops: NDArray
     """Logarithm of the largest value of each row, for each factor."""
 
     @property
     def shortening(self) -> NDArray:
-        """Whether no longer length scale comes after: what has vanished then stays so."""
+        """Whether no later length scale is longer, so that a value that has vanished stays 0."""
         return self.factors >= np.maximum.accumulate(self.factors[::-1])[::-1]
 
 
@@ -112,8 +112,8 @@ def _distance_tiles(rows: ScaledPoints, columns: ScaledPoints, leave_out: NDArra
 def _walk_tile(steps: _Steps, start: int, d2: NDArray, leave_out: NDArray, sink: Sink) -> None:
     """Hand one tile to the sink, for one factor after another.
 
-    Kernel values are relative to exp(tops), the nearest point's. Towards short length scales nearly all of them vanish:
-    the few that do not are then picked out, and the rest of the tile is left alone.
+    Kernel values are relative to exp(tops), the value of the nearest point. Towards short length scales nearly all of
+    them vanish. The few that are left are then picked out, and the rest of the tile is not visited again.
     """
     tile, limits, squares = np.empty_like(d2), SQUARING[d2.dtype.name], 0
     shortening = steps.shortening
@@ -134,7 +134,7 @@ def _walk_tile(steps: _Steps, start: int, d2: NDArray, leave_out: NDArray, sink:
 
 
 def _relative_kernel(steps: _Steps, k: int, d2: NDArray, top: NDArray, out: NDArray) -> NDArray:
-    """Kernel values at one factor, divided by exp(top) and kept from underflow."""
+    """Kernel values at one factor, divided by exp(top) and kept above the floor."""
     np.multiply(d2, d2.dtype.type(steps.factors[k] ** -2.0), out=out)
     steps.profile.log_of(out)
     out -= top.astype(d2.dtype)

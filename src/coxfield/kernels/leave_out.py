@@ -17,7 +17,7 @@ def cross_out(tile: NDArray, leave_out: NDArray, start: int, value) -> None:
     ----------
     tile : array of shape (rows, columns)
     leave_out : integer array of shape (rows,)
-        The column that each row must not see, -1 for none, counted as `start` is.
+        The column that each row must not see, -1 for none, in the same numbering as `start`.
     start : int
         Number of the first column of the tile.
     value : float or array of shape (rows,)

@@ -1,4 +1,4 @@
-"""Nearest neighbours of points, where near enough is good enough."""
+"""Neighbours of points, where they need not be exactly the nearest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from coxfield import threads
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FEW = 4096  # points for which a second thread saves less than it costs when another program has the processor
-DIRECTIONS = 32  # principal directions that neighbours are sought in: nine times faster than in 784 pixels
+FEW = 4096  # up to so many points, a second thread saves less than it costs on a busy machine
+DIRECTIONS = 32  # principal directions in which neighbours are searched: nine times faster than in 784 pixels
 
 
 def nearest(coordinates, count: int) -> NDArray:

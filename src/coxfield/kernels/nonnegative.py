@@ -1,4 +1,4 @@
-"""Covariances that are never negative: what Theorem 2, and so every minimum cut, needs."""
+"""Covariances that are never negative. Theorem 2, and so every minimum cut, needs them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NONNEGATIVE = (
 
 
 def check_nonnegative(kernel: kernels.Kernel) -> None:
-    """Refuse a kernel that may take a negative value: Theorem 2 needs covariances that never do.
+    """Refuse a kernel that may take a negative value: Theorem 2 needs covariances that are never negative.
 
-    Judged by what the kernel is made of: sums, products and powers of kernels that are never negative are never
-    negative. Exact types only: a subclass may compute anything.
+    The structure of the kernel decides: sums, products and powers of kernels that are never negative are never
+    negative. Only exact types count, because a subclass may compute anything.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def check_nonnegative(kernel: kernels.Kernel) -> None:
         check_nonnegative(kernel.kernel)
     elif type(kernel) not in NONNEGATIVE:
         raise ValueError(
-            f"{kernel!r} may take negative values, and the label field needs covariances that never do: only then is "
-            "the energy submodular and its minimum a minimum cut (Theorem 2). Use RBF, Matern, RationalQuadratic, "
-            "ExpSineSquared, ConstantKernel or WhiteKernel, or sums, products and powers of them."
+            f"{kernel!r} may take negative values, but the label field needs covariances that are never negative: "
+            "otherwise the most probable labelling is not a minimum cut (Theorem 2). Use RBF, Matern, "
+            "RationalQuadratic, ExpSineSquared, ConstantKernel or WhiteKernel, or sums, products and powers of them."
         )

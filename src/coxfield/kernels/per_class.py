@@ -1,4 +1,4 @@
-"""Which class uses which kernel, or which covariance: one value that says so."""
+"""`PerClass`: one value that says which class uses which kernel, or which covariance."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class PerClass(Generic[T]):
 
     @classmethod
     def of_objects(cls, things: Sequence[T]) -> PerClass[T]:
-        """One thing per class; only one and the same object is shared.
+        """One thing per class; classes share a thing only if it is the same object.
 
-        For learning: kernels that are equal now may be learned to differ. A user who wants classes to share what is
-        learned gives them the same object. This is the only place where identity has a meaning.
+        This is for learning. Kernels that are equal at the start may differ after learning. A user who wants classes to
+        share the learned parameters gives them the same object. This is the only place where identity has a meaning.
         """
         return cls._merged(things, lambda one, other: one is other)
 
@@ -82,7 +82,7 @@ class PerClass(Generic[T]):
         return np.flatnonzero(self.owner == k)
 
     def map(self, function: Callable[[T], U]) -> PerClass[U]:
-        """The same classes sharing what `function` makes of each thing."""
+        """The same value with each distinct thing replaced by the result of `function`."""
         return PerClass(tuple(map(function, self.distinct)), self.owner)
 
 
@@ -119,7 +119,7 @@ def class_values(values, classes: NDArray, name: str, default: float) -> NDArray
 
 
 def refuse_strangers(mapping: Mapping, classes: NDArray, name: str) -> None:
-    """Refuse a mapping that names classes which are not there."""
+    """Refuse a mapping that names unknown classes."""
     strangers = [key for key in mapping if key not in classes.tolist()]
     if strangers:
         raise ValueError(f"{name} names the class {strangers[0]!r}, but y holds only {classes.tolist()}")

@@ -1,8 +1,8 @@
 """Profiles: stationary covariances as functions of the squared distance, with the length scale divided out.
 
-A profile c satisfies C(x, x') = variance * c(|(x - x') / length_scale|^2) and c(0) = 1. It is given by its logarithm,
-because a kernel value that underflows still has one, and works in place, because the arrays are the large ones of the
-hot path.
+A profile c satisfies C(x, x') = variance * c(|(x - x') / length_scale|^2) and c(0) = 1. A profile computes its
+logarithm, because a kernel value that underflows still has a logarithm. It works in place, because these are the large
+arrays of the hot path.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Profile(Protocol):
         ...
 
     def log_slope_of(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances by log(-2 c'(d2)): what derivatives by length scales are made of.
+        """Overwrite squared distances by log(-2 c'(d2)), from which derivatives by length scales are computed.
 
-        The derivative of c by the logarithm of the length scale of feature k is -2 c'(d2) (z_k - z'_k)^2. Where it is
-        infinite, at the distance 0 of rough profiles, the product with the distance is 0: so the logarithm is -inf.
+        The derivative of c by the logarithm of the length scale of feature k is -2 c'(d2) (z_k - z'_k)^2. At distance 0
+        of a rough profile c' is infinite, but the product with the distance is 0, so the logarithm is set to -inf.
         """
         ...
 
@@ -116,6 +116,6 @@ class RationalQuadratic:
         return d2
 
     def by_log_alpha(self, d2: NDArray) -> NDArray:
-        """Derivative of log c by log alpha at squared distances, which stay as they are."""
+        """Derivative of log c by log alpha at squared distances, which are not overwritten."""
         u = d2 / (2 * self.alpha)
         return self.alpha * (u / (1 + u) - np.log1p(u))

@@ -1,8 +1,8 @@
 """What everything else asks of a covariance function: two small interfaces.
 
-A `Covariance` is a function C(x, x'). It becomes useful when it is bound to points: a `Bound` holds points in whatever
-form the covariance wants them, and gives values between its points and those of another `Bound` of the same covariance.
-Class sums, label fields, selection and permanents use these methods and no others.
+A `Covariance` is a function C(x, x'). To compute values, bind it to points. A `Bound` holds points in the form that the
+covariance needs, and gives values between its points and those of another `Bound` of the same covariance. Class sums,
+label fields, selection and permanents use these methods and no others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Covariance(Protocol):
 
     @property
     def kernel(self) -> Any:
-        """What users see: a kernel of scikit-learn, or the covariance itself."""
+        """The object that users see: a kernel of scikit-learn, or the covariance itself."""
 
     def bind(self, X, rows: NDArray | None = None) -> Bound:
-        """Hold rows of X, all by default, in the form that values are computed from."""
+        """Hold rows of X, all by default, in the form from which values are computed."""
 
     def diagonal(self, X) -> NDArray:
         """C(x, x) for each row; one entry stands for all rows of a stationary covariance."""
@@ -33,23 +33,23 @@ class Covariance(Protocol):
         """The covariance with its free length scales and its signal variance multiplied."""
 
     def check_nonnegative(self) -> None:
-        """Raise ValueError if the covariance may take negative values: Theorem 2 needs covariances that never do."""
+        """Raise ValueError if the covariance may take negative values, which Theorem 2 does not allow."""
 
 
 class Bound(Protocol):
     """Points bound to a covariance.
 
-    Values come in two forms. `tile` is fast: a class sum needs nothing more than `unit` and `floor` to make use of it.
-    `log_tile` is careful: nothing underflows, and rounding does not change which point is the nearest.
+    Values come in two forms. `tile` is fast. Its values are in units of `unit`, and `floor` stands for zero. `log_tile`
+    is careful: nothing underflows, and rounding does not change which point is the nearest.
     """
 
     @property
     def unit(self) -> float:
-        """What the values of `tile` are multiplied by to become covariances."""
+        """The factor that turns the values of `tile` into covariances."""
 
     @property
     def floor(self) -> float:
-        """The value in a tile that stands for zero. It is above 0 where that keeps numbers from becoming subnormal."""
+        """The value in a tile that stands for zero. It is above 0 if that avoids subnormal numbers."""
 
     @property
     def covariance(self) -> Covariance:
@@ -77,14 +77,14 @@ class Bound(Protocol):
     def tile(self, columns: Self, out: NDArray | None = None) -> NDArray:
         """Covariances between these points and others, in units of `unit` and never below `floor`.
 
-        `out` is room that may be used for the result.
+        `out` is an array that may be used for the result.
         """
 
     def imprecise(self, columns: Self) -> NDArray:
-        """Whether the row of each point in a tile is spoilt by rounding, so that `log_tile` should be asked."""
+        """Whether rounding spoils the row of each point in a tile, so that `log_tile` should be used instead."""
 
     def faint(self, sums: NDArray) -> NDArray:
-        """Whether sums of tiles, one row per point, have lost digits by underflow that `log_tile` would keep."""
+        """Whether sums of tiles, one row per point, have lost digits by underflow; `log_tile` keeps them."""
 
     def log_tile(self, columns: Self, *, groups: Sequence | None = None, leave_out: NDArray | None = None) -> NDArray:
         """Logarithms of the covariances between these points and others, in double precision.
@@ -93,8 +93,8 @@ class Bound(Protocol):
         ----------
         columns : Bound
         groups : sequence of slices or index arrays, optional
-            Groups of columns that will be summed. Only the columns that count in the sum of their group must then be
-            right to the last digit. By default all must.
+            Groups of columns that will be summed. Then only the columns that count in the sum of their group must be
+            right to the last digit. By default all columns must be.
         leave_out : integer array, optional
             For each point a column that it must not see, -1 for none. The logarithm there is -inf.
         """
@@ -103,7 +103,7 @@ class Bound(Protocol):
         """C between listed pairs of these points and others, in double precision."""
 
     def neighbours(self, count: int) -> NDArray:
-        """For each point, `count` others to which its covariance is likely to be large, shape (n, count)."""
+        """For each point, `count` other points whose covariance with it is likely to be large, shape (n, count)."""
 
     def walk(self, columns: Self, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
         """Hand the tiles for each factor of the length scale to `sink`, relative to the largest value of each row.
@@ -112,7 +112,7 @@ class Bound(Protocol):
         ----------
         columns : Bound
         factors : array of shape (K,)
-            What the free length scales are multiplied by, one factor after the other.
+            Factors of the free length scales, taken one after the other.
         leave_out : integer array of shape (n,)
             For each point a column that it must not see, -1 for none.
         sink : Sink
@@ -120,7 +120,7 @@ class Bound(Protocol):
         Returns
         -------
         array of shape (K, n)
-            Logarithms of what the values of each row were divided by.
+            Logarithms of the numbers by which the values of each row were divided.
         """
 
     def differentiate(self, columns: Self, weights: NDArray, leave_out: NDArray) -> Differentiated:
@@ -139,17 +139,17 @@ class Bound(Protocol):
 
 
 class Sink(Protocol):
-    """What takes in the tiles of `Bound.walk`."""
+    """The receiver of the tiles of `Bound.walk`."""
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
-        """Take in a tile of factor k, whose first column is `start`; it may be overwritten afterwards."""
+        """Receive a tile of factor k whose first column is `start`; the tile may be overwritten afterwards."""
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        """Take in single values of factor k: their rows, their columns, and the values."""
+        """Receive single values of factor k: their rows, their columns, and the values."""
 
 
 class Differentiated(Protocol):
-    """Weighted sums of covariances, one per point, and how they change with the parameters of the kernel."""
+    """Weighted sums of covariances, one per point, with their derivatives by the parameters of the kernel."""
 
     @property
     def sums(self) -> NDArray:

@@ -26,7 +26,7 @@ FAINT = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("flo
 
 @dataclass(frozen=True)
 class Radial:
-    """A profile of scaled distances; made from a product of constants with one RBF, Matern or RationalQuadratic."""
+    """A profile of scaled distances, from a product of constants with one RBF, Matern or RationalQuadratic."""
 
     kernel: kernels.Kernel
     profile: profiles.Profile
@@ -59,10 +59,10 @@ class Radial:
         check_nonnegative(self.kernel)
 
     def floored_profile(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances by C / C(0), none of them below `profile_floor`.
+        """Overwrite squared distances by C / C(0), with no value below `profile_floor`.
 
-        Arithmetic on subnormal numbers is tens of times slower than on others, and on real data at useful length
-        scales a good part of all kernel values would be such.
+        Arithmetic on subnormal numbers is tens of times slower than on normal ones. On real data, at useful length
+        scales, many kernel values would be subnormal.
         """
         logs = self.profile.log_of(d2)
         np.maximum(logs, _log_floor(logs.dtype.name), out=logs)
@@ -83,8 +83,8 @@ def _log_floor(dtype: str) -> float:
 
 @cache
 def profile_floor(dtype: str) -> float:
-    """The smallest value of `Radial.floored_profile`; what is no larger stands for zero."""
-    # As an array, so that it goes the way of the values, to the last bit.
+    """The smallest value of `Radial.floored_profile`; it stands for zero."""
+    # Computed as an array, by the same arithmetic as the values, so that it is equal to the last bit.
     return float(np.exp(np.full(64, _log_floor(dtype), dtype))[0])
 
 
@@ -101,7 +101,7 @@ class RadialPoints(ScaledPoints):
 
     @property
     def unit(self) -> float:
-        """Tiles are of variance 1."""
+        """The variance, because tiles have variance 1."""
         return self.covariance.variance
 
     @property
@@ -137,7 +137,7 @@ class RadialPoints(ScaledPoints):
         return sums.max(axis=1, initial=0) < FAINT[self.dtype.name]
 
     def log_tile(self, columns: RadialPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
-        """Logarithms, with distances taken again by subtraction where rounding could matter."""
+        """Logarithms, with distances computed again by subtraction where rounding could matter."""
         return careful.log_tile(self, columns, groups, leave_out)
 
     def pairs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
@@ -160,5 +160,5 @@ class RadialPoints(ScaledPoints):
         return slopes.differentiate(self, columns, weights, leave_out)
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
-        """C(x, x) is the variance: its derivative by its own logarithm is itself, by anything else 0."""
+        """C(x, x) is the variance. Its derivative by its own logarithm is itself; all others are 0."""
         return slopes.diagonal_gradient(self.covariance, weights)

@@ -1,4 +1,4 @@
-"""From a kernel to a covariance: the fast path where the kernel allows it, a call where it does not."""
+"""From a kernel to a covariance: the fast path if the kernel allows it, otherwise calls of the kernel."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def recognise(kernel, n_features: int) -> Covariance:
-    """The covariance of a kernel for data with `n_features` columns, or a refusal in one sentence.
+    """The covariance of a kernel for data with `n_features` columns; anything else is refused.
 
-    Products of constants with one `RBF`, `Matern` or `RationalQuadratic` become `Radial`, other kernels of
-    scikit-learn `Called`. What can be bound to points is a `Covariance` already, and stays as it is.
+    Products of constants with one `RBF`, `Matern` or `RationalQuadratic` become `Radial`. Other kernels of scikit-learn
+    become `Called`. An object that can be bound to points is already a `Covariance` and is returned unchanged.
 
     Examples
     --------

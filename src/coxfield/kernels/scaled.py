@@ -1,4 +1,4 @@
-"""Points in units of a length scale, as data: what all that radial covariances do is computed from."""
+"""Points in units of a length scale, as data. Radial covariances compute everything from them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ScaledPoints:
 
     covariance: RadialForm
     X: NDArray
-    """The data that the points are rows of, as they were given."""
+    """The data that contain the points as rows, as they were given."""
     rows: NDArray
     """Row of each point in `X`."""
     points: Points

@@ -1,4 +1,4 @@
-"""Kernels of scikit-learn as trees: what they are made of, what in them is free, and the same kernel rescaled."""
+"""Kernels of scikit-learn as trees: their factors, their free parameters, and copies with other parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATIONARY = (kernels.RBF, kernels.Matern, kernels.RationalQuadratic)
 
 
 def check_kernel(kernel) -> None:
-    """Refuse what is no kernel of scikit-learn."""
+    """Refuse an object that is not a kernel of scikit-learn."""
     if not isinstance(kernel, kernels.Kernel):
         raise TypeError(
             f"a covariance must be a kernel of sklearn.gaussian_process.kernels, such as RBF(1.0); got {kernel!r}"
@@ -24,7 +24,7 @@ def check_kernel(kernel) -> None:
 
 
 def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
-    """Refuse length scales and constants that make no covariance, naming the value."""
+    """Refuse length scales and constants that are not valid, and name the value."""
     for name, value in kernel.get_params().items():
         if not name.endswith(("length_scale", "constant_value", "nu", "alpha")) or isinstance(value, kernels.Kernel):
             continue
@@ -42,9 +42,9 @@ def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
 
 
 def factorise(kernel) -> tuple[float, kernels.Kernel | None] | None:
-    """Split a product into (constant, one stationary kernel), or None when it is something else.
+    """Split a product into (constant, one stationary kernel); None if the kernel has another form.
 
-    Exact types only: a subclass may compute anything.
+    Only exact types count, because a subclass may compute anything.
     """
     if type(kernel) is kernels.ConstantKernel:
         return float(kernel.constant_value), None
@@ -88,7 +88,7 @@ def rescale_length(kernel, factor: float):
 
 
 def variance_is_free(kernel) -> bool:
-    """Whether the signal variance may be learned: not when a constant factor of the kernel is fixed."""
+    """Whether the signal variance may be learned. It may not if a constant factor of the kernel is fixed."""
     if isinstance(kernel, kernels.Product):
         return variance_is_free(kernel.k1) and variance_is_free(kernel.k2)
     return not (type(kernel) is kernels.ConstantKernel and _is_fixed(kernel, "constant_value"))
@@ -109,10 +109,10 @@ def rescale(kernel, length_factor: float, variance_factor: float):
 
 
 def with_variance(kernel):
-    """The kernel with a constant factor for the signal variance to be learned in, unless it has constants of its own.
+    """The kernel times a constant in which the signal variance can be learned, unless it already has a constant.
 
-    The factor has no bounds to speak of: where all sums are small, a useful variance may be 1e14. Kernels that are no
-    product of constants with one stationary kernel stay as they are.
+    The bounds of the constant are practically infinite: if all sums are small, a useful variance may be 1e14. Kernels
+    that are not a product of constants with one stationary kernel are returned unchanged.
 
     Examples
     --------
@@ -144,13 +144,13 @@ def rescale_within_bounds(kernel, length_factor: float, variance_factor: float):
 
 
 def reshape_length(kernel, shape: NDArray):
-    """The kernel with `shape` as its length scales, where it has one per feature and they are free."""
+    """The kernel with `shape` as its length scales, if it has one per feature and they are free."""
     params = kernel.get_params()
     return clone(kernel).set_params(**{name: shape for name in free_length_scales(kernel) if np.size(params[name]) > 1})
 
 
 def free_parameters(kernel) -> list[str]:
-    """What each free parameter of a kernel is, in the order of `kernel.theta`.
+    """The names of the free parameters of a kernel, in the order of `kernel.theta`.
 
     Examples
     --------
@@ -162,14 +162,14 @@ def free_parameters(kernel) -> list[str]:
 
 
 def typical_length_scale(kernel) -> float:
-    """Geometric mean of the free length scales of a kernel, 1 where there is none."""
+    """Geometric mean of the free length scales of a kernel, 1 if there is none."""
     params = kernel.get_params()
     logs = [np.log(params[name]).mean() for name in free_length_scales(kernel)]
     return float(np.exp(np.mean(logs))) if logs else 1.0
 
 
 def length_unit(kernel) -> float | NDArray:
-    """What distances are measured in: the length scale of a stationary kernel, one per feature where it has several.
+    """The unit of distances: the length scale of a stationary kernel, one number or one per feature.
 
     For other kernels it is the typical length scale.
     """

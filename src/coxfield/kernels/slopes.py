@@ -1,8 +1,8 @@
 """Derivatives of sums of radial covariances by the parameters of the kernel, in closed form.
 
-The derivative by the variance is the sum itself; those by one length scale and by alpha are sums of other profiles.
-Length scales per feature are different: their sums would fill n x d numbers for every class. There the slopes of a tile
-are kept until it is known what the sums are multiplied by. The sum of A_jk (z_jd - z_kd)^2 over j and k is then one
+The derivative by the variance is the sum itself. The derivatives by one length scale and by alpha are sums of other
+profiles. Length scales per feature are different: their sums would need n x d numbers for every class. There the slopes
+of a tile are kept until the factors of the sums are known. The sum of A_jk (z_jd - z_kd)^2 over j and k is then one
 more product of matrices.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.scaled import RadialForm, ScaledPoints
 
-# Logarithms of a covariance are held within these: what is less stands for zero, what is more has long decided.
+# Logarithms of a covariance are cut to this range: smaller ones stand for zero, larger ones decide anyway.
 LOG_RANGE = {"float32": (-80.0, 60.0), "float64": (-680.0, 300.0)}
 
 
@@ -56,7 +56,7 @@ def diagonal_gradient(covariance: RadialForm, weights: NDArray) -> NDArray:
 
 
 def _tiles(covariance: RadialForm, d2: NDArray, free: list[str]) -> dict[str, NDArray]:
-    """Values of the covariance, and what the derivatives by its free parameters are made of."""
+    """Values of the covariance, and the parts of its derivatives by the free parameters."""
     log_v, profile = np.log(covariance.variance), covariance.profile
     tiles = {"constant_value": _exp(profile.log_of(d2.copy()), log_v)}
     if "alpha" in free:
@@ -69,7 +69,7 @@ def _tiles(covariance: RadialForm, d2: NDArray, free: list[str]) -> dict[str, ND
 
 
 def _exp(logs: NDArray, log_v: float) -> NDArray:
-    """Overwrite by exp(logs + log_v). Only together do they tell what is too small to matter."""
+    """Overwrite by exp(logs + log_v). Only the sum of the two says which values are too small to matter."""
     logs += logs.dtype.type(log_v)
     np.clip(logs, *LOG_RANGE[logs.dtype.name], out=logs)
     return np.exp(logs, out=logs)
@@ -91,16 +91,16 @@ class _Slopes:
 
 @dataclass(frozen=True)
 class RadialSums:
-    """Weighted sums of covariances with what their derivatives need."""
+    """Weighted sums of covariances, and the data from which their derivatives are computed."""
 
     free: list[str]
     by_name: dict[str, NDArray]
-    """Derivatives of the sums by the logarithm of each parameter that is one number; the variance is always there."""
+    """Derivatives of the sums by the logarithm of each parameter that is one number, always including the variance."""
     slopes: _Slopes | None
 
     @property
     def sums(self) -> NDArray:
-        """The variance multiplies the sums, so they are their own derivative."""
+        """The sums; they are also their derivative by the log variance, which multiplies them."""
         return self.by_name["constant_value"]
 
     def gradient(self, rows: NDArray) -> NDArray:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def values(rows: Bound, columns: Bound) -> NDArray:
-    """C between all pairs: a tile in units of 1 and without its floor, with care where rounding would spoil it.
+    """C between all pairs: a tile in units of 1 and without its floor, computed with care where rounding spoils it.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def values(rows: Bound, columns: Bound) -> NDArray:
 
 
 def bind_precisely(covariance: Covariance, X) -> Bound:
-    """Bind all rows of X, in double precision where single is too coarse for this covariance."""
+    """Bind all rows of X, in double precision if single precision is too coarse for this covariance."""
     for data in (X, X.astype(np.float64, copy=False)):
         bound = covariance.bind(data)
         if not bound.imprecise(bound).any():
