@@ -1,6 +1,6 @@
-"""How many threads the work may take: asked once, at the public edge, and read below.
+"""How many threads the work may use. The public function sets it once, and everything below reads it.
 
-An estimator or function that has an `n_jobs` opens `use(n_jobs)`; everything called inside reads `count()`. No other
+An estimator or function with an `n_jobs` opens `use(n_jobs)`. Everything called inside reads `count()`. No other
 function takes a number of threads.
 """
 
@@ -23,14 +23,14 @@ _CHOSEN: ContextVar[int | None] = ContextVar("coxfield_threads", default=None)
 
 @contextmanager
 def use(n_jobs: int | None) -> Iterator[None]:
-    """A context in which work takes `n_jobs` threads.
+    """A context in which work uses `n_jobs` threads.
 
     Parameters
     ----------
     n_jobs : int or None
-        As in scikit-learn's glossary: -1 for all processors. None follows the context around this one, be it another
-        `use` or a `joblib.parallel_config`. Outside of both, None stands for as many threads as the BLAS takes for a
-        matrix product.
+        As in scikit-learn's glossary: -1 for all processors. None follows the context around this one, either another
+        `use` or a `joblib.parallel_config`. Outside of both, None means as many threads as the BLAS uses for a matrix
+        product.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def use(n_jobs: int | None) -> Iterator[None]:
 
 
 def count() -> int:
-    """Threads that work may take here."""
+    """Threads that work may use here."""
     chosen = _CHOSEN.get()
     if chosen is not None:
         return chosen
@@ -57,11 +57,11 @@ def count() -> int:
 
 
 def limit(threads: int, user_api: str = "blas"):
-    """A context in which a library, "blas" or "openmp", takes at most so many threads."""
+    """A context in which a library, "blas" or "openmp", uses at most this many threads."""
     return _controller(user_api).limit(limits=threads)
 
 
 @cache
 def _controller(user_api: str) -> ThreadpoolController:
-    """Looking for loaded libraries takes milliseconds, so once is enough: at first use, when they are loaded."""
+    """The loaded libraries. Finding them takes milliseconds, so it is done once, at first use."""
     return ThreadpoolController().select(user_api=user_api)

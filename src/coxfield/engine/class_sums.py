@@ -1,8 +1,8 @@
 """The hot path: the sum of covariances over labelled points, class by class, tile by tile.
 
-For a query x* and class i the class sum is S_i(x*) = sum of C_i(x*, x) over the points of class i, the last term of eq.
-activationFunction. A tile of the kernel matrix is one matrix product, a few passes in place, and a product with the
-weights of the classes. Nothing as large as queries x points is ever held.
+For a query x* and class i the class sum S_i(x*) is the sum of C_i(x*, x) over the points x of class i. It is the last
+term of eq. activationFunction. A tile of the kernel matrix takes one matrix product, a few passes in place, and a
+product with the weights of the classes. The whole matrix of queries x points is never held.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Group, Part, Store
     from coxfield.kernels.protocol import Bound
 
-LARGEST_LOG = 700.0  # exp of more than this is no number
+LARGEST_LOG = 700.0  # exp of more than this overflows
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class ClassSums:
 
     values: NDArray
     logs: NDArray
-    """log S, right also where S itself underflows; -inf for a class without points."""
+    """log S, correct even where S itself underflows; -inf for a class without points."""
 
     @classmethod
     def of_logs(cls, logs: NDArray) -> ClassSums:
@@ -51,13 +51,13 @@ def class_sums(store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
     store : Store
     X : array or CSR array of shape (n, d)
     leave_out : array of shape (n,), optional
-        For each row of X, the row of the store that must not count, whatever its weight: leave-one-out.
+        For leave-one-out: for each row of X, the row of the store that must not count, whatever its weight.
     """
     return sums_at(store, store.queries(X), X.shape[0], leave_out)
 
 
 def sums_at(store: Store, queries: Sequence[Bound | None], n: int, leave_out: NDArray | None = None) -> ClassSums:
-    """`class_sums` of n queries that are in the coordinates of each group already."""
+    """`class_sums` of n queries that are already in the coordinates of each group."""
     values = np.zeros((n, store.n_classes))
     faint, imprecise = np.ones(n, dtype=bool), []
     for group, points in zip(store.groups, queries, strict=True):
@@ -108,7 +108,7 @@ def _part_sums(part: Part, queries: Bound, leave_out) -> NDArray:
 
 
 def _remove_floor(part: Part, sums: NDArray) -> None:
-    """Take back what values gained by being kept above the smallest normal number."""
+    """Subtract what the floor has added to the sums."""
     if part.points.floor:
         gained = part.points.floor * part.weights.totals
         sums -= gained
@@ -116,7 +116,7 @@ def _remove_floor(part: Part, sums: NDArray) -> None:
 
 
 def _take_again(found: ClassSums, group: Group, queries: Bound, again: NDArray, leave_out) -> None:
-    """Write careful sums of some queries over the sums found."""
+    """Replace the sums of some queries by careful ones."""
     left = None if leave_out is None else leave_out[again]
     logs = careful_log_sums(group, queries[again], left)
     place = np.ix_(again, group.classes)
@@ -124,7 +124,7 @@ def _take_again(found: ClassSums, group: Group, queries: Bound, again: NDArray, 
 
 
 def careful_log_sums(group: Group, queries: Bound, leave_out) -> NDArray:
-    """Log class sums relative to each class's nearest point, in double precision: nothing underflows."""
+    """Log class sums in double precision, relative to the nearest point of each class, so that nothing underflows."""
     logs = np.full((len(queries), len(group.classes)), -np.inf)
     for part in group.parts:
         columns = np.searchsorted(group.classes, part.classes)

@@ -25,7 +25,7 @@ def prior_terms(covariances: PerClass[Covariance], X, mean: NDArray) -> NDArray:
 
 @dataclass(frozen=True)
 class Scores:
-    """F of eq. activationFunction in two parts, kept apart so that small sums keep their digits."""
+    """F of eq. activationFunction in two parts. They are kept apart so that small sums keep their digits."""
 
     prior: NDArray
     """mu_i + C_i(x*, x*) / 2, shape (1 or n, n_classes)."""
@@ -40,8 +40,8 @@ class Scores:
     def relative(self) -> NDArray:
         """F up to a constant per row.
 
-        What classes share of the prior cancels in the softmax, and is dropped before the sums are added: a class sum of
-        1e-14 would be lost beside C(0)/2 = 1/2, and it is what decides.
+        The part of the prior that all classes share cancels in the softmax. It is dropped before the sums are added:
+        a class sum of 1e-14 would lose its digits beside C(0)/2 = 1/2, although it decides.
         """
         return self.prior - self.prior.max(axis=1, keepdims=True) + self.sums.values
 
@@ -52,9 +52,9 @@ class Scores:
 
     @property
     def decisions(self) -> NDArray:
-        """Class of largest score; among scores that rounding has made equal, the class of largest log sum.
+        """Class of largest score; if rounding has made scores equal, the one with the largest log sum among them.
 
-        When every kernel value underflows, all sums are 0 and the logarithms still tell the nearest neighbour's class.
+        If every kernel value underflows, all sums are 0. Their logarithms still tell the nearest class.
         """
         scores = self.relative
         best = scores == scores.max(axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Labelled points arranged for class sums: points once, and what each counts for each class.
+"""Labelled points arranged for class sums: each point once, with its weight for each class.
 
-Classes that share a covariance are a group, and see the same points in the same coordinates. A group holds its points
-in one or more parts: points that arrive later become a part of their own, so that nothing is rearranged.
+Classes that share a covariance form a group and use the same points in the same coordinates. A group holds its points
+in one or more parts. Points that arrive later become a new part, so that nothing is rearranged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Labelled:
     """Class numbers 0, ..., n_classes - 1."""
     n_classes: int
     weights: NDArray | None = None
-    """Positive; a point of weight w counts as w points. None when every point counts once."""
+    """Positive; a point of weight w counts as w points. None if every point counts once."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -57,17 +57,17 @@ class Part:
     points: Bound
     weights: ClassWeights
     classes: NDArray
-    """The classes that the points count for, ascending; columns of the sums over this part."""
+    """The classes for which the points count, ascending; they are the columns of the sums over this part."""
 
     def column_of(self, rows: NDArray) -> NDArray:
-        """The column that holds each of some rows, -1 where it is not in this part."""
+        """The column of each of some rows, -1 for rows that are not in this part."""
         order = np.argsort(self.rows)
         place = np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)
         column = order[place]
         return np.where(self.rows[column] == rows, column, -1)
 
     def without(self, rows: NDArray) -> Part | None:
-        """The part without some rows, itself when it has none of them, None when nothing is left."""
+        """The part without some rows; the part itself if it has none of them, None if nothing is left."""
         kept = np.flatnonzero(~np.isin(self.rows, rows))
         if len(kept) == len(self.rows):
             return self
@@ -83,7 +83,7 @@ def _matrix(part: Part) -> NDArray:
 
 
 def _part(points: Bound, rows: NDArray, matrix: NDArray, classes: NDArray) -> Part:
-    """Points with a row of weights each; sorted by class where each of them counts for one class only."""
+    """Points with one row of weights each; they are sorted by class if each counts for only one class."""
     if (np.count_nonzero(matrix, axis=1) > 1).any():
         return Part(rows, points, Shares(matrix), classes)
     codes = matrix.argmax(axis=1)
@@ -109,16 +109,16 @@ class Store:
     groups: tuple[Group, ...]
     n_classes: int
     n_rows: int
-    """Rows handed out so far, those that were removed included."""
+    """Number of rows that were ever added, including those that were removed."""
 
     def queries(self, X) -> list[Bound | None]:
         """New points, in the coordinates of each group; None for a group without points."""
         return [group.parts[0].points.at(X) if group.parts else None for group in self.groups]
 
     def append(self, X, distributions: NDArray) -> Store:
-        """The store with more points, each with a weight for every class, as further parts.
+        """The store with more points, each with a weight for every class, as new parts.
 
-        Their rows are numbered on from `n_rows`. They are held in the coordinates of the points that are there.
+        The numbers of their rows start at `n_rows`. They are held in the coordinates of the points that are there.
         """
         groups = []
         for group in self.groups:
@@ -127,7 +127,7 @@ class Store:
         return Store(tuple(groups), self.n_classes, self.n_rows + len(distributions))
 
     def without(self, rows: NDArray) -> Store:
-        """The store without some rows; parts that have none of them are not touched, and no row changes its number."""
+        """The store without some rows. Parts that have none of them are not changed, and every row keeps its number."""
         groups = []
         for group in self.groups:
             left = (part.without(rows) for part in group.parts)
@@ -155,7 +155,7 @@ def store_labels(X, y: NDArray, covariances: PerClass[Covariance], weights: NDAr
 
 
 def store_bound(points: Sequence[Bound], y: NDArray, covariances: PerClass[Covariance]) -> Store:
-    """Points with one label each that are bound already, once for each different covariance."""
+    """Points with one label each that are already bound, once for each different covariance."""
     return _by_label(lambda k, rows: points[k][rows], y, covariances, None)
 
 
@@ -176,7 +176,7 @@ def _by_label(bind, y: NDArray, covariances: PerClass[Covariance], weights: NDAr
 
 
 def store_distributions(X, distributions: NDArray, covariances: PerClass[Covariance]) -> Store:
-    """Points with a weight for every class: soft labels. The points are held once per covariance, not once per class.
+    """Points with a weight for every class (soft labels). Points are held once per covariance, not once per class.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def store_distributions(X, distributions: NDArray, covariances: PerClass[Covaria
 
 
 def _new_part(bind, X, distributions: NDArray, group: Group, first: int) -> tuple[Part, ...]:
-    """The points that count for a class of the group, as a part; none if there is no such point."""
+    """The points that count for a class of the group, as one part; no part if there is no such point."""
     matrix = distributions[:, group.classes]
     rows = np.flatnonzero((matrix > 0).any(axis=1))
     if not len(rows):

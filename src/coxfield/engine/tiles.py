@@ -1,7 +1,7 @@
-"""Work cut into tiles: how large a tile may be, and threads that share the rows out.
+"""Work in tiles: how large a tile may be, and how threads share the rows.
 
-Each tile is a small matrix product followed by cheap passes that stay in cache. One thread per block of rows with
-single-threaded BLAS inside beats multi-threaded BLAS around single-threaded NumPy (see `benchmarks/`).
+Each tile is a small matrix product followed by cheap passes that stay in cache. One thread per block of rows, with
+single-threaded BLAS inside, is faster than multi-threaded BLAS and single-threaded NumPy (see `benchmarks/`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from coxfield import threads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROWS, COLUMNS = 512, 2048  # a tile of a million numbers: measured best on 60,000 x 784, flat around
-SMALL = 2**19  # numbers in all, for which starting threads costs as much as it saves
+ROWS, COLUMNS = 512, 2048  # a tile of a million numbers was fastest on 60,000 x 784; sizes nearby are as good
+SMALL = 2**19  # numbers in total, up to which starting threads costs as much time as it saves
 
 
 def _budget(itemsize: int) -> int:
-    """Numbers that each thread may hold, so that all threads together keep to scikit-learn's `working_memory`."""
+    """Numbers that each thread may hold, so that all threads together stay within scikit-learn's `working_memory`."""
     return max(1, int(get_config()["working_memory"] * 2**20) // (itemsize * threads.count()))
 
 
@@ -40,7 +40,7 @@ def whole_rows(n_rows: int, n_columns: int, itemsize: int, copies: int = 2) -> i
 
 
 def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None) -> None:
-    """Call `work` on slices of rows, shared out over threads; `done(rows)` is told after each slice."""
+    """Call `work` on slices of rows, in several threads; after each slice call `done` with its number of rows."""
     slices = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
     def run(part: slice) -> None:

@@ -1,7 +1,7 @@
-"""What each column of a tile counts for each class: the matrix W of the class sums K W.
+"""The weight of each column of a tile for each class: the matrix W of the class sums K W.
 
-Given labels make a matrix with one entry per row. Columns sorted by class then turn the product into one sum per class,
-which is faster than a product of matrices. Label distributions, soft labels, make a full matrix.
+For given labels W has one entry per row. With columns sorted by class, the product becomes one sum per class, which is
+faster than a product of matrices. For soft labels (label distributions) W is a full matrix.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from scipy import sparse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MANY_SEGMENTS = 32  # classes met by one tile, beyond which one segmented sum beats a product for each
+MANY_SEGMENTS = 32  # if one tile has more classes, one segmented sum is faster than one product per class
 
 
 class ClassWeights(Protocol):
-    """What class sums ask of the weights; the classes are those of one group, numbered from 0."""
+    """What class sums need from the weights; the classes are those of one group, numbered from 0."""
 
     @property
     def n_columns(self) -> int:
@@ -34,7 +34,7 @@ class ClassWeights(Protocol):
         """Sum of the weights of each class."""
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
-        """Add to `sums` the weighted sums of a tile over each class, the tile's first column being `start`."""
+        """Add to `sums` the weighted sums of a tile over each class; `start` is the first column of the tile."""
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
         """Add to `sums` single values of the tile: their rows, their columns, and the values."""
@@ -45,10 +45,10 @@ class ClassWeights(Protocol):
 
 @dataclass(frozen=True)
 class Segments:
-    """Columns sorted by class, each counting for one class."""
+    """Columns sorted by class; each column counts for one class."""
 
     starts: NDArray
-    """First column of each class, ascending; one class after the other."""
+    """First column of each class, ascending."""
     weights: NDArray
     """Weight of each column."""
 
@@ -68,7 +68,7 @@ class Segments:
         return np.array([weights.sum(dtype=float) for _, weights in self.members()])
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
-        """One product with a vector for each class that the tile meets."""
+        """One product with a vector for each class in the tile."""
         stop = start + tile.shape[1]
         first = np.searchsorted(self.starts, start, side="right") - 1
         last = np.searchsorted(self.starts, stop, side="left")
@@ -82,7 +82,7 @@ class Segments:
             sums[:, segment] += tile[:, begin:end] @ weights[begin:end]
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
-        """Count the values up by row and class."""
+        """Add the values up by row and class."""
         segment = np.searchsorted(self.starts, columns, side="right") - 1
         cells = np.bincount(at * self.n_classes + segment, values * self.weights[columns], minlength=sums.size)
         sums += cells.reshape(sums.shape)
@@ -96,7 +96,7 @@ class Segments:
 
 @dataclass(frozen=True)
 class Shares:
-    """Columns that may count for several classes, each with a weight of its own."""
+    """Columns that may count for several classes, with one weight for each."""
 
     matrix: NDArray
     """Shape (n_columns, n_classes)."""

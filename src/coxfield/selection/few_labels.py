@@ -1,4 +1,4 @@
-"""Parameters from a few labelled points among many: what `SLGCPClassifier` chooses, and how."""
+"""Parameters from a few labelled points among many, for `SLGCPClassifier`."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """Points, few of them labelled, and what is to be tried."""
+    """Points, few of them labelled, and the candidates to try."""
 
     X: Any
     codes: NDArray
     """Class numbers, -1 for unlabelled rows."""
     mean: NDArray
     length_scales: Any
-    """What the user asks for; None for a grid that suits the data."""
+    """Given by the user; None for a grid that suits the data."""
     bounded: bool
-    """Whether the grid is cut to the bounds of the kernels."""
+    """Whether grid values outside the bounds of the kernels are dropped."""
     n_folds: int
     verbose: int = 0
 
     def for_labelling(self, kernels: PerClass, tolerance: float) -> tuple[PerClass, SelectionPath]:
-        """The kernels with the length scale under which the most probable labelling recovers hidden labels best."""
+        """The kernels with the length scale at which the most probable labelling recovers hidden labels best."""
         of_spread = spread(self.X, length_unit(kernels[0]))
         factors = candidate_factors(kernels.distinct, of_spread, self.length_scales, bounded=self.bounded)
         covariances = kernels.map(lambda kernel: recognise(kernel, self.X.shape[1]))
@@ -52,7 +52,7 @@ class Choice:
         return kernels.map(lambda kernel: rescale_length(kernel, path.chosen("factor"))), path
 
     def for_marginals(self, kernels: PerClass, seed: int) -> tuple[PerClass, SelectionPath]:
-        """The kernels with the length scale and the signal variance under which hidden labels are most probable."""
+        """The kernels with the length scale and the signal variance at which hidden labels are most probable."""
         factors = marginal_factors(self.X, kernels, self.length_scales, bounded=self.bounded)
         options = {"n_folds": self.n_folds, "seed": seed}
         title = f"cross validation of marginals, {len(factors)} length scales"
@@ -63,7 +63,7 @@ class Choice:
 
 
 def best_variance(labelled: Labelled, kernels: PerClass, mean: NDArray, rows: NDArray) -> float:
-    """Factor of the signal variance under which some rows are predicted best, each from all the others."""
+    """Factor of the signal variance that predicts some rows best, each from all the others."""
     store = labelled.under(kernels.map(lambda kernel: recognise(kernel, labelled.X.shape[1])))
     logs = class_sums(store, labelled.X[rows], leave_out=rows).logs
     return float(np.exp(best_log_variance(logs, mean, labelled.y[rows], np.ones(len(rows)))))

@@ -1,4 +1,4 @@
-"""Folds of the labelled points, for cross validation with all other points at hand."""
+"""Folds of the labelled points, for cross validation that uses all other points too."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def check_folds(n_folds) -> None:
-    """Refuse what is no number of folds."""
+    """Refuse a number of folds that is not an integer of at least 2."""
     if not isinstance(n_folds, int | np.integer) or n_folds < 2:
         raise ValueError(f"n_folds must be an integer of at least 2, got {n_folds!r}")
 
 
 def folds(codes: NDArray, n_folds: int) -> list[NDArray]:
-    """Rows to hide together: labelled rows dealt out class by class, so that every fold has its share of each.
+    """Rows to hide together. Labelled rows are distributed class by class, so that every fold has its share of each.
 
-    No randomness: the same data give the same folds. There are never more folds than labelled rows.
+    Nothing is random: the same data give the same folds. There are never more folds than labelled rows.
 
     Examples
     --------

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 RATIO = float(np.sqrt(2))
 COUNT = 24
-ROWS = 4096  # rows that are brought to double precision at a time
+ROWS = 4096  # rows that are converted to double precision at a time
 
 
 def spread(X, length_scale=1.0, weights: NDArray | None = None) -> float:
     """Mean of |x - x'|^2 / length_scale^2 over all pairs of rows: twice the total variance.
 
-    It does not notice repeated rows, and reordered ones only by rounding.
+    Repeating all rows does not change it. Reordering them changes it only by rounding.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def spread(X, length_scale=1.0, weights: NDArray | None = None) -> float:
         sums = moments(X[part], X[:1], weights[part])
         first, second = first + sums[0], second + sums[1]
     variance = second / total - np.square(first / total)
-    # What is left of equal numbers after cancellation is rounding.
+    # So small a difference of equal numbers is rounding.
     variance[variance <= 4 * np.finfo(float).eps * second / total] = 0
     return 2 * float(np.sum(variance / np.square(length_scale)))
 
 
 def _dense_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
-    """Weighted sums of z and z^2 over some rows, z being the difference to the first row of all."""
+    """Weighted sums of z and z^2 over some rows, where z is the difference from the first row of the data."""
     moved = rows.astype(float) - origin
     return weights @ moved, weights @ np.square(moved)
 
@@ -64,7 +64,7 @@ def _sparse_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
 
 
 def class_spread(labelled: Labelled, kernels: PerClass) -> float:
-    """The largest spread that a kernel sees among the points of its classes, in units of its length scales."""
+    """The largest spread, over the kernels, of the points of a kernel's classes in units of its length scales."""
     spreads = []
     for k, kernel in enumerate(kernels.distinct):
         rows = np.flatnonzero(np.isin(labelled.y, kernels.classes(k)))
@@ -78,8 +78,8 @@ def class_spread(labelled: Labelled, kernels: PerClass) -> float:
 def default_factors(of_spread: float, count: int = COUNT) -> NDArray:
     """Factors for the length scale, from twice the root mean square distance downwards by sqrt(2).
 
-    Twice the typical distance is nearly flat (the largest class wins), and a 1500th of it is nearest neighbour on any
-    data we have met. The rule is equivariant to the units of X.
+    At twice the typical distance the scores are nearly flat and the largest class wins. At a 1500th of that, on all
+    data we have seen, the nearest neighbour decides. If the units of X change, the factors change with them.
     """
     if not of_spread > 0:
         raise ValueError("all points are the same, so there is no length scale to choose: give selection=None")
@@ -87,7 +87,7 @@ def default_factors(of_spread: float, count: int = COUNT) -> NDArray:
 
 
 def given_factors(length_scales) -> NDArray:
-    """What the user asks for, longest first."""
+    """The factors that the user gave, longest first."""
     factors = np.asarray(length_scales, dtype=float)
     if factors.ndim != 1 or not factors.size or not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(f"length_scales must be a list of positive finite numbers, got {length_scales!r}")
@@ -104,13 +104,13 @@ def candidate_factors(kernels: Sequence, of_spread: float, length_scales, *, bou
     of_spread : float
         Mean squared distance of the points in units of the length scale; see `spread`.
     length_scales : array-like or None
-        What the user asks for; None for `default_factors`.
+        Given by the user; None for `default_factors`.
     bounded : bool
-        Whether the default is cut to the bounds of the kernels.
+        Whether default factors outside the bounds of the kernels are dropped.
     """
     if not any(map(free_length_scales, kernels)):
         raise ValueError(
-            f"there is no length scale to choose: {kernels[0]!r} has none that is free; give selection=None"
+            f"there is no length scale to choose: {kernels[0]!r} has no free length scale; give selection=None"
         )
     if length_scales is not None:
         return given_factors(length_scales)
@@ -127,7 +127,7 @@ def candidate_factors(kernels: Sequence, of_spread: float, length_scales, *, bou
 def finer_factors(best: float, kernels: Sequence, *, bounded: bool) -> NDArray:
     """Factors between the best of the default grid and its two neighbours, spaced by 2^(1/8).
 
-    In pairs of ratio sqrt(2), of which the second costs only a square.
+    They come in pairs of ratio sqrt(2), because the second of a pair then costs only a square.
     """
     steps = np.array([3, -1, 2, -2, 1, -3])
     factors = best * 2 ** (steps / 8)
@@ -141,6 +141,6 @@ def within_bounds(factors: NDArray, kernels: Sequence) -> NDArray:
 
 
 def length_scale_of(kernels: Sequence) -> float:
-    """What a factor of 1 stands for: the length scale if there is just one, and 1 if there are several."""
+    """The length scale at a factor of 1 if there is only one length scale; 1 if there are several."""
     unit = np.asarray(length_unit(kernels[0]))
     return 1.0 if len(kernels) > 1 or unit.size > 1 else float(unit.item())

@@ -1,8 +1,7 @@
 """Length scale and signal variance by closed-form leave-one-out: the paper's parameter training.
 
-Removing a point from the training set removes its own term from the class sums and nothing else, so the n refits of
-leave-one-out are one pass over the pairs. The sum of leave-one-out log probabilities is the log pseudo-likelihood of
-the Potts model.
+Removing a point from the training set only removes its own term from the class sums. So the n refits of leave-one-out
+are one pass over the pairs. The sum of leave-one-out log probabilities is the log pseudo-likelihood of the Potts model.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ class Search:
     refine: bool
     """Whether finer factors are tried around the best."""
     set_variance: bool
-    """Whether the signal variance is chosen with each length scale, where it is free."""
+    """Whether the signal variance is chosen with each length scale, if it is free."""
     verbose: int = 0
 
     def path(self, labelled: Labelled, kernels: PerClass, factors: NDArray) -> SelectionPath:
-        """Leave-one-out losses for some factors of the length scales and, if wanted, finer ones around the best."""
+        """Leave-one-out losses for some factors of the length scales and, if asked for, finer ones near the best."""
         path = self._tried(labelled, kernels, factors)
         if not self.refine or len(factors) < 2:
             return path
@@ -64,11 +63,11 @@ class Search:
 
 
 def _losses(labelled: Labelled, covariances: PerClass, mean: NDArray, factors, *, free_variance: bool, done) -> list:
-    """Leave-one-out error and log loss for each factor, with the best variance for that factor where it is free."""
+    """Leave-one-out error and log loss for each factor, at the best variance for that factor if it is free."""
     weights = labelled.counts
     half = prior_terms(covariances, labelled.X, np.zeros(labelled.n_classes))
     with np.errstate(divide="ignore"):
-        # What classes share of C(0)/2 cancels; dropping it keeps the digits of small sums.
+        # The part of C(0)/2 that all classes share cancels. Dropping it keeps the digits of small sums.
         log_half = np.log(half - half.min(axis=1, keepdims=True))
     rows = []
     guess = 0.0  # the temperature moves little from one length scale to the next

@@ -26,9 +26,9 @@ def loo_log_sums(
 ) -> Iterator[NDArray]:
     """Leave-one-out log class sums for each factor of the length scale, arrays of shape (n, n_classes).
 
-    It is fastest from long to short, and where a factor is 1 / sqrt(2) of the one before. Factors are taken a few at a
-    time, so that what is held stays within scikit-learn's `working_memory`. `done(rows)` hears of progress: over the
-    whole path it is told of `work_units` rows.
+    It is fastest from long to short and where each factor is the last one divided by sqrt(2). A few factors are taken
+    at a time, so that memory stays within scikit-learn's `working_memory`. `done` is called with numbers of rows, which
+    add up to `work_units` over the whole path.
     """
     store, batch = labelled.under(covariances), _batch_size(labelled)
     for start in range(0, len(factors), batch):
@@ -40,12 +40,12 @@ def loo_log_sums(
 
 
 def work_units(labelled: Labelled, covariances: PerClass[Covariance], n_factors: int) -> int:
-    """How many rows `loo_log_sums` tells `done` of."""
+    """Number of rows that `loo_log_sums` reports to `done`."""
     return -(-n_factors // _batch_size(labelled)) * len(labelled) * len(covariances.distinct)
 
 
 def _batch_size(labelled: Labelled) -> int:
-    """How many length scales a pass over the pairs may serve."""
+    """How many length scales one pass over the pairs may compute."""
     one = len(labelled) * labelled.n_classes * 8
     return max(1, int(get_config()["working_memory"] * 2**20 / 2) // one)
 
@@ -64,7 +64,7 @@ def _add_group(logs: NDArray, labelled: Labelled, group: Group, factors: NDArray
 
 
 def _all_rows(labelled: Labelled, part: Part) -> tuple[NDArray, Bound]:
-    """All labelled points in the coordinates of a part; the part's own, without a copy, where it holds them all."""
+    """All labelled points in the coordinates of a part; its own points, without a copy, if it holds them all."""
     if len(part.rows) == len(labelled):
         return part.rows, part.points
     return np.arange(len(labelled)), part.points.at(labelled.X)
@@ -80,7 +80,7 @@ def _part_logs(part: Part, points: Bound, own: NDArray, factors: NDArray) -> NDA
 
 @dataclass(frozen=True)
 class _Adder:
-    """Adds what a walk hands over to the class sums."""
+    """Adds the tiles of a walk to the class sums."""
 
     weights: ClassWeights
     sums: NDArray

@@ -1,9 +1,9 @@
-"""Length scale by cross validation of the labelled points, transductively: the paper's training of the label field.
+"""Length scale by transductive cross validation of the labelled points: the paper's training of the label field.
 
-For each fold the labels of some labelled points are hidden, the most probable labels of those and of all unlabelled
-points are found, and the hidden ones compared. Nothing is proven here: only the labelling that is returned to users
-gets a certificate. The sparse graph that a fold starts from is the same for all length scales, and the couplings of a
-length scale are the same for all folds, so both are computed once.
+For each fold the labels of some labelled points are hidden. The most probable labels of these and of all unlabelled
+points are found, and the hidden labels are compared with them. Nothing is proven here: only the labelling that is
+returned to users gets a certificate. Each fold starts from one sparse graph at all length scales, and each length scale
+has the same couplings in all folds. So graphs and couplings are computed once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Bound, Covariance
 
-NEIGHBOURS = 16  # in the sparse graph: searched once for hundreds of cuts, of which more neighbours save some
+NEIGHBOURS = 16  # in the sparse graph: they are searched once for hundreds of cuts, and more neighbours save cuts
 
 
 @dataclass(frozen=True)
 class Relabelling:
-    """All points under given covariances, ready to be labelled from any of the known labels."""
+    """All points under given covariances, ready to be labelled from some of the known labels."""
 
     X: Any
     covariances: PerClass[Covariance]
@@ -44,10 +44,10 @@ class Relabelling:
     solver: dict[str, Any]
 
     def labels(self, task: Task) -> NDArray:
-        """Labels of all rows: the known ones, and the most probable ones of the others.
+        """Labels of all rows: the known labels, and the most probable labels of the other rows.
 
-        No search starts from a labelling found before. That labelling would know hidden labels, and where several
-        labellings are as good, as at short length scales, the solver keeps what it starts from.
+        No search starts from a labelling found before, because that labelling would contain hidden labels. If several
+        labellings are equally good, as at short length scales, the solver keeps the one it starts from.
         """
         field = LabelField.of_bound(self.X, self.covariances, self.points, task.visible, self.mean)
         labels = task.visible.copy()
@@ -68,7 +68,7 @@ class Task:
 
     @classmethod
     def of(cls, points: Bound, codes: NDArray, hidden: NDArray) -> Task:
-        """Hide some rows; neighbours are those at any length scale."""
+        """Hide some rows. The neighbours are the same at all length scales."""
         visible = hide(codes, hidden)
         return cls(visible, hidden, nearest_pairs(points[np.flatnonzero(visible < 0)], NEIGHBOURS))
 
@@ -87,8 +87,8 @@ def cv_path(
 ) -> SelectionPath:
     """Cross-validated error for each factor of the length scales.
 
-    A length scale is trivial when, with all labels known, every unlabelled point goes to one class. Such a length scale
-    is no candidate, and its folds are not solved, unless all are such.
+    A length scale is trivial if it gives every unlabelled point to one class when no label is hidden. A trivial length
+    scale is not a candidate, and its folds are not solved, unless all length scales are trivial.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def cv_path(
     tolerance, max_rounds
         As for `map_labels`.
     done : callable, optional
-        Told of each labelling found; over the path, `1 + number of folds` times the number of factors.
+        Called after each labelling; over the path, `1 + number of folds` times the number of factors.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def cv_path(
 
 
 def cv_error(here: Relabelling, codes: NDArray, tasks: list[Task], done: Callable[[int], None]) -> float:
-    """Share of the labels, hidden fold by fold, that the most probable labelling does not recover."""
+    """Share of the hidden labels, over all folds, that the most probable labelling does not recover."""
     wrong = 0
     for task in tasks:
         wrong += int((here.labels(task)[task.hidden] != codes[task.hidden]).sum())

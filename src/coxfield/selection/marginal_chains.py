@@ -1,4 +1,4 @@
-"""Marginals of labelled points whose labels are hidden, by chains that sample all folds at once."""
+"""Marginals of labelled points with hidden labels, by chains that sample all folds at once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from coxfield.field import LabelField
 
-CHAINS = 16  # at least; each fold has as many as any other
-BURN_IN, DRAWS = 15, 30  # steps of a chain: clusters forget their start within a few
-NEARLY_ALL = 0.95  # of the unlabelled points in one class: the other classes have lost
+CHAINS = 16  # at least; all folds have the same number of chains
+BURN_IN, DRAWS = 15, 30  # steps per chain: clusters forget their start within a few steps
+NEARLY_ALL = 0.95  # share of the unlabelled points; a class with more has taken nearly all
 
 
 def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], seed: int = 0) -> NDArray:
@@ -29,7 +29,7 @@ def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], se
     Parameters
     ----------
     field : LabelField
-        Of all points, none of them labelled.
+        The field of all points, none of them labelled.
     codes : array of shape (n,)
         Class numbers, -1 for unlabelled rows.
     hidden : list of arrays
@@ -38,7 +38,7 @@ def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], se
 
     Examples
     --------
-    A point beside one of the first class, seen from the others:
+    A point beside a point of the first class, predicted from the others:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -49,7 +49,7 @@ def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], se
     array([0.9, 0.1])
     """
     unary = np.tile(clamped_unary(field, codes, hidden), (repeats(hidden), 1, 1))
-    # Chains with unary terms of their own: no more in a sampler than it moves at once.
+    # Each chain has its own unary terms, so a sampler gets only as many chains as it moves at once.
     size = max(1, int(PROPOSALS / max(field.totals.sum() / 2, 1)))
     rng = np.random.default_rng(seed)
     means = np.concatenate([_chain_means(field, unary[part], rng) for part in gen_batches(len(unary), size)])
@@ -57,19 +57,19 @@ def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], se
 
 
 def repeats(hidden: list[NDArray]) -> int:
-    """Chains of each fold."""
+    """Chains per fold."""
     return -(-CHAINS // len(hidden))
 
 
 def clamped_unary(field: LabelField, codes: NDArray, hidden: list[NDArray]) -> NDArray:
-    """Unary terms of the field when all labelled rows but those of a fold stay as they are, shape (n_folds, n, Q)."""
+    """Unary terms for each fold that fix all labelled rows but its hidden ones, shape (n_folds, n, Q)."""
     visible = np.array([hide(codes, rows) for rows in hidden])
     other = (visible >= 0)[:, :, None] & (visible[:, :, None] != np.arange(field.n_classes))
     return np.where(other, np.inf, field.relative_unary)
 
 
 def _chain_means(field: LabelField, unary: NDArray, rng: np.random.Generator) -> NDArray:
-    """Mean distribution of each node in each chain, every chain with unary terms of its own."""
+    """Mean distribution of each node in each chain; every chain has its own unary terms."""
     sampler = SwendsenWang(replace(field, relative_unary=unary))
     total = np.zeros(unary.shape)
     for step, state in enumerate(states(sampler, rng, sampler.init(rng, len(unary)), BURN_IN + DRAWS)):
@@ -79,7 +79,7 @@ def _chain_means(field: LabelField, unary: NDArray, rng: np.random.Generator) ->
 
 
 def held_out(chains: NDArray, hidden: list[NDArray]) -> NDArray:
-    """Marginals of rows by the chains of the fold that hides them, (n_chains, n, Q); NaN for rows never hidden."""
+    """Marginals of rows by the chains of the fold that hides them, (n_chains, n, Q); NaN for other rows."""
     result = np.full((len(chains), *chains.shape[2:]), np.nan)
     for fold, rows in enumerate(hidden):
         result[:, rows] = chains[:, fold, rows]
@@ -87,7 +87,7 @@ def held_out(chains: NDArray, hidden: list[NDArray]) -> NDArray:
 
 
 def one_takes_all(chains: NDArray) -> bool:
-    """Whether in most chains one class is the most probable of nearly all unlabelled rows.
+    """Whether in most chains one class is the most probable class of nearly all unlabelled rows.
 
     Examples
     --------
@@ -103,23 +103,23 @@ def one_takes_all(chains: NDArray) -> bool:
 
 
 def scores(probabilities: NDArray, y: NDArray, n_draws: int = DRAWS) -> tuple[float, float]:
-    """Log loss with the uniform label mixed in, see `uniform_label`, and the share of errors.
+    """Log loss with the uniform label mixed in (see `uniform_label`), and the share of errors.
 
-    Each chain answers for itself. Chains that froze in different labellings are each sure of theirs, and their mean
-    must not pass for doubt, nor for luck.
+    The log loss of each chain counts separately. Chains that froze in different labellings are each certain. Their mean
+    would look like uncertainty, although no chain is uncertain.
 
     Parameters
     ----------
     probabilities : array of shape (n_chains, n, n_classes)
-        Means over the draws of each chain. One draw of uniform labels is added, for what no draw showed is not
-        impossible.
+        Means over the draws of each chain. One draw of uniform labels is added, because a class that no draw showed is
+        not impossible.
     y : array of shape (n,), class numbers
     n_draws : int, optional
-        Draws of a chain; by default as many as `chain_marginals` takes.
+        Draws per chain; by default as many as `chain_marginals` takes.
 
     Examples
     --------
-    Right three times; less sure is better with so few labels:
+    Three right labels; with so few labels, some doubt is better than none:
 
     >>> import numpy as np
     >>> right = np.array([0, 0, 0])

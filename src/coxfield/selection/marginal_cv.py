@@ -1,10 +1,11 @@
 r"""Length scale and temperature by cross validation of the labelled points under the marginals of the label field.
 
-The most probable labelling does not change when all covariances are multiplied by a number; marginals do. That number,
-the signal variance, is an inverse temperature. At a small one every label is a coin of its own. At a large one whole
-clusters are of one class, and beyond a transition one class takes all. It is chosen together with the length scale: for
-each fold the labels of some labelled points are hidden, chains of Swendsen-Wang sample them and all unlabelled points,
-and what counts is the log loss of the hidden labels under their marginals. All folds are chains of one sampler.
+If all covariances are multiplied by a number, the most probable labelling stays the same, but marginals change. That
+number, the signal variance, is an inverse temperature. If it is small, every label is nearly independent of the others.
+If it is large, whole clusters have one class, and beyond a transition one class takes all points. It is chosen together
+with the length scale. For each fold the labels of some labelled points are hidden. Chains of Swendsen-Wang sample these
+and all unlabelled points. The criterion is the log loss of the hidden labels under their marginals. All folds are
+chains of one sampler.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.protocol import Bound, Covariance
 
-# Total coupling of the median node. At 0.7 a label is hardly felt beyond the nearest points; at 27 nearly all points of
-# a cluster share one. The transition between is steep, so the neighbours of the best are tried on half the step.
+# Total coupling of the median node. At 0.7 a label hardly acts beyond the nearest points; at 27 nearly all points of a
+# cluster share one label. The transition is steep, so values half a step beside the best are tried too.
 STEP = 2.5
 TEMPERATURES = 0.7 * STEP ** np.arange(5)
-# Couplings of the median node in units of its strongest: with one neighbour per node there is nothing to follow, and
-# with many there are no clusters but one. The rule holds in any dimension, unlike one on distances.
+# Couplings of the median node in units of its strongest one. With one neighbour per node, labels cannot spread; with
+# many, all points form one cluster. Unlike a rule on distances, this rule holds in any dimension.
 FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 1.5, 64.0
-# Beyond the transition a few labels decide for whole phases; that hidden ones agree is then a matter of luck. So a cell
-# that is not trivial comes first.
+# Beyond the transition a few labels decide the class of all points. Hidden labels then agree only by luck. So cells
+# that are not trivial come first.
 CRITERIA = ("trivial", "cv_log_loss")
 
 
 @dataclass(frozen=True)
 class AllFree:
-    """All points at one length scale, none of them labelled, with their couplings held where that is possible."""
+    """All points at one length scale, none of them labelled, with their couplings held if possible."""
 
     X: Any
     covariances: PerClass[Covariance]
@@ -94,22 +95,22 @@ def marginal_path(
     codes : array of shape (n,)
         Class numbers, -1 for unlabelled rows.
     kernels : PerClass of kernels
-        A variance that is fixed stays.
+        Fixed variances stay.
     mean : array of shape (n_classes,)
     factors : array
         Longest first.
     n_folds : int
         At most; never more than there are labelled rows.
     seed : int
-        The same random numbers serve every cell.
+        All cells use the same random numbers.
     done : callable, optional
-        Told of each cell; see `n_cells`.
+        Called after each cell; see `n_cells`.
 
     Returns
     -------
     SelectionPath
-        One entry per cell, a length scale with a variance: "factor", "variance", "cv_log_loss", "cv_error" and
-        "trivial", which says whether one class takes nearly all unlabelled points in most chains.
+        One entry per cell, which is a length scale with a variance. The columns are "factor", "variance",
+        "cv_log_loss", "cv_error" and "trivial": whether one class takes nearly all unlabelled points in most chains.
     """
     hidden, known, tell = folds(codes, n_folds), codes >= 0, done or (lambda count: None)
     covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
@@ -150,10 +151,10 @@ def marginal_factors(X, kernels: PerClass, length_scales, *, bounded: bool) -> N
     X : array or CSR array of shape (n, d)
     kernels : PerClass of kernels
     length_scales : array-like or None
-        What the user asks for; None for those of the usual grid at which the median node has a few neighbours, see
-        `neighbours`. Only 1 when every length scale is fixed and the variance is not.
+        Given by the user. None for those of the usual grid at which the median node has a few neighbours; see
+        `neighbours`. If every length scale is fixed and the variance is not, the only factor is 1.
     bounded : bool
-        Whether the default is cut to the bounds of the kernels.
+        Whether default factors outside the bounds of the kernels are dropped.
     """
     if _free(kernels) and length_scales is None and not any(map(free_length_scales, kernels.distinct)):
         return np.ones(1)
@@ -167,11 +168,11 @@ def marginal_factors(X, kernels: PerClass, length_scales, *, bounded: bool) -> N
 
 
 def neighbours(X, kernel, factors: NDArray) -> NDArray:
-    """Couplings of the median node in units of its strongest, for each factor of the length scales.
+    """Total coupling of the median node in units of its strongest coupling, for each factor of the length scales.
 
     Examples
     --------
-    Points on a line have two neighbours, and with a longer covariance more:
+    Points on a line have two neighbours, and more at a longer length scale:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -189,6 +190,6 @@ def neighbours(X, kernel, factors: NDArray) -> NDArray:
         strongest = np.zeros(n)
         for ends in pairs:
             np.maximum.at(strongest, ends, points.pairs(pairs[0], points, pairs[1]))
-        with np.errstate(divide="ignore", over="ignore"):  # where couplings vanish there is no neighbour
+        with np.errstate(divide="ignore", over="ignore"):  # if all couplings vanish there is no neighbour
             counts.append(np.median(np.where(strongest > 0, np.exp(logs[:, 0] - np.log(strongest)), 0)))
     return np.array(counts)

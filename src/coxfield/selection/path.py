@@ -1,4 +1,4 @@
-"""What a selection tried, and which candidate it chose: one type and one rule for ties, for all selections."""
+"""What a selection tried and which candidate it chose. All selections share this type and its rule for ties."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DIGITS = 12  # sums of weights, or of the same losses in another order, differ by rounding where they are the same
+DIGITS = 12  # criteria are rounded to these decimals, because equal sums in different orders differ by rounding
 
 
 @dataclass(frozen=True)
 class SelectionPath:
-    """What was said of each candidate.
+    """The results of each candidate.
 
     Examples
     --------
@@ -25,9 +25,9 @@ class SelectionPath:
     """
 
     columns: dict[str, NDArray]
-    """Named arrays with one entry per candidate, the first of them "factor": what length scales were multiplied by."""
+    """Named arrays with one entry per candidate. The first is "factor", the factor of the length scales."""
     criteria: tuple[str, ...]
-    """The columns that decide, most important first. The least value wins; NaN never does."""
+    """The columns that decide, most important first. The least value wins; NaN never wins."""
 
     @classmethod
     def of(cls, rows: list[dict[str, float]], criteria: tuple[str, ...]) -> SelectionPath:
@@ -48,10 +48,10 @@ class SelectionPath:
 
     @property
     def best(self) -> int:
-        """Number of the winner: least in the first criterion, ties broken by the next, then the longest length scale.
+        """Number of the winner: least in the first criterion, then in the next ones, then the longest length scale.
 
-        With few labels errors are coarse, and ties the rule. The longest length scale of the good ones is the smoothest
-        answer.
+        With few labels, errors are coarse and ties are common. Among equals, the longest length scale gives the
+        smoothest answer.
         """
         keys = [np.round(self[name].astype(float), DIGITS) for name in reversed(self.criteria)]
         return int(np.lexsort(keys)[0])  # NaN sorts last, and equals stay in order

@@ -1,7 +1,7 @@
 """The temperature: choosing the signal variance by leave-one-out log loss.
 
-Multiplying the covariance by v leaves the arg-max alone (section 'Parameters') and sets every probability. The log loss
-of softmax(mu + v G) is convex in v, so its derivative changes sign once.
+Multiplying the covariance by v changes every probability, but not the arg-max (section 'Parameters'). The log loss of
+softmax(mu + v G) is convex in v, so its derivative changes sign once.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from coxfield.selection import uniform_label
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# log v is sought where v times the largest score is between these: from probabilities nobody could tell from uniform,
-# to a range that covers sums differing by many orders of magnitude.
+# Bounds of the log of v times the largest score. At the lower one, probabilities are practically uniform. The upper one
+# covers sums that differ by many orders of magnitude.
 LOWEST, HIGHEST = -15.0, 250.0
-LARGEST = 600.0  # v itself must be a number
+LARGEST = 600.0  # of log v, so that v does not overflow
 
 
 def log_loss(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, log_variance: float) -> float:
@@ -32,12 +32,12 @@ def log_loss(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, l
 def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, guess: float = 0.0) -> float:
     """Log of the factor v that minimises the log loss of softmax(mean + v exp(log_scores)).
 
-    The uniform label is mixed in, without which v may run off to infinity; see `uniform_label`.
+    The uniform label is mixed in. Without it v may grow to infinity; see `uniform_label`.
 
     Parameters
     ----------
     log_scores : array of shape (n, n_classes)
-        Log of what the signal variance multiplies: C_i(0)/2 + S_i at unit variance, up to a constant per row.
+        Log of the scores at unit variance, C_i(0)/2 + S_i, up to a constant per row.
     mean : array of shape (n_classes,)
     y : array of shape (n,), class numbers
     weights : array of shape (n,)
@@ -59,7 +59,7 @@ def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: N
 
 
 def _sign_change(slope, guess: float, lowest: float, highest: float) -> float:
-    """Where an increasing-in-sign function passes zero between two bounds, or the bound nearest to it."""
+    """The zero of a function that changes sign from minus to plus, or the bound nearest to it."""
     low = high = float(np.clip(guess, lowest, highest))
     step = 0.5
     rising = slope(low) > 0
@@ -82,5 +82,5 @@ def _sign_change(slope, guess: float, lowest: float, highest: float) -> float:
 
 
 def _scores(log_scores: NDArray, log_variance: float) -> NDArray:
-    """v exp(log_scores), held below the overflow of exp."""
+    """v exp(log_scores), limited so that exp does not overflow."""
     return np.exp(np.minimum(log_scores + log_variance, 600.0))

@@ -1,8 +1,8 @@
 """One observation of a uniform label, mixed into the labels that were seen.
 
-When every decision is right, the log loss alone has no minimum: it falls as the signal variance grows, for ever. One
-point's worth of labels that are uniform over the classes, shared out over all points, keeps the variance finite. This
-is the only place that says how.
+If every decision is right, the log loss alone has no minimum: it falls for ever as the signal variance grows. So one
+point's worth of labels, uniform over the classes, is distributed over all points. This keeps the variance finite. It is
+defined only here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def share(total: float) -> float:
-    """The share of the uniform label when points of this total weight were seen."""
+    """The share of the uniform label if the points have this total weight."""
     return 1 / (1 + total)
 
 

@@ -1,9 +1,9 @@
 """The log pseudo-likelihood and its derivatives, in one pass over the pairs.
 
 The pseudo-likelihood is the product of the leave-one-out predictive probabilities. With the residuals
-R_ji = w_j ([y_j = i] - p_ji), its derivative by any parameter t is the sum of R_ji dF_ji/dt over points j and classes
-i, and the derivative of a class sum is the class sum of the derivative of the covariance. So a block of rows yields
-sums, probabilities and derivatives together.
+R_ji = w_j ([y_j = i] - p_ji), the derivative of its logarithm by any parameter t is the sum of R_ji dF_ji/dt over
+points j and classes i. The derivative of a class sum is the class sum of the derivative of the covariance. So a block
+of rows gives sums, probabilities and derivatives together.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class PseudoLikelihood:
     value: float
     """Sum over points of weight times leave-one-out log probability."""
     smoothed: float
-    """The same with the smoothing added; this is what the derivatives are of."""
+    """The same with the smoothing added. The derivatives are those of this value."""
     by_mean: NDArray
-    """Derivatives by the class means; they sum to 0, as a common shift changes nothing."""
+    """Derivatives by the class means. They sum to 0, because a common shift changes nothing."""
     by_theta: tuple[NDArray, ...]
-    """Derivatives by `kernel.theta`, the logarithms of what is free, for each different covariance."""
+    """Derivatives by `kernel.theta`, the logarithms of the free parameters, for each different covariance."""
 
     def __add__(self, other: PseudoLikelihood) -> PseudoLikelihood:
         return PseudoLikelihood(
@@ -68,11 +68,11 @@ def pseudo_likelihood(
     covariances : PerClass of Covariance
     mean : array of shape (n_classes,)
     rows : array of int, optional
-        The training rows whose probabilities count, each leaving out itself; None for all.
+        The training rows whose probabilities count, each predicted without itself; None for all.
     smoothing : float
         To each point's log probability, add this times the mean of the log probabilities of all classes.
     done : function, optional
-        Told how many rows were done.
+        Called with the number of rows done.
 
     Examples
     --------
@@ -113,19 +113,19 @@ class _View:
 
     @classmethod
     def of(cls, labelled: Labelled, covariances: PerClass[Covariance], k: int) -> _View:
-        # Rounded distances spoil derivatives: where single precision is too coarse, double is taken throughout.
+        # Rounded distances spoil derivatives: if single precision is too coarse, all is done in double precision.
         points = bind_precisely(covariances.distinct[k], labelled.X)
         columns = {int(c): np.flatnonzero(labelled.y == c) for c in covariances.classes(k)}
         return cls(points, columns, labelled.counts, covariances.shared)
 
     def panels(self) -> Iterator[tuple[int, NDArray]]:
-        """Columns of one class after the other, as many at a time as a tile takes."""
+        """The columns, class by class, at most as many at a time as a tile has."""
         for c, columns in self.columns.items():
             for part in gen_batches(len(columns), COLUMNS):
                 yield c, columns[part]
 
     def differentiate(self, rows: NDArray) -> list[tuple[int, Differentiated]]:
-        """Sums of some rows over each panel, each row leaving out itself, with their derivatives."""
+        """Sums of some rows over each panel without the row itself, with their derivatives."""
         mine, found = self.points[rows], []
         for c, columns in self.panels():
             place = np.minimum(np.searchsorted(columns, rows), len(columns) - 1)
@@ -157,7 +157,7 @@ def _block(labelled: Labelled, covariances, mean, views: list[_View], rows: NDAr
 
 def _residuals(labelled: Labelled, prior, sums, rows, smoothing: float) -> tuple[float, float, NDArray]:
     """Log probabilities of the labels, summed without and with smoothing, and the derivatives by the scores."""
-    # What classes share of the prior cancels, and is dropped before it drowns the sums.
+    # The part of the prior that all classes share cancels. It is dropped so that small sums keep their digits.
     log_p = log_softmax(prior - prior.max(axis=1, keepdims=True) + sums, axis=1)
     weights = labelled.counts[rows]
     own = np.arange(len(rows)), labelled.y[rows]

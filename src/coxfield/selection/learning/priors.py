@@ -1,10 +1,10 @@
-"""The weak prior that keeps learned parameters from running off.
+"""The weak prior that keeps learned parameters from growing without limit.
 
-- The signal variance is the variance of a log intensity, whose natural size is 1. Its logarithm has deviation 3: 0.05
-  and 20 cost half a nat, but a variance of 1e20, with which one pair of neighbours decides, has to be earned.
-- The logarithm of a length scale has deviation 2 around where learning starts, which is the best of the path. Length
-  scales per feature share that freedom: each has 2 / sqrt(number of features). Without this, a hundred fit anything.
-- A class mean has deviation 1 around the one given.
+- The signal variance is the variance of a log intensity, whose natural size is 1. Its logarithm has deviation 3.
+  Variances of 0.05 and 20 cost half a nat. A variance of 1e20, at which one pair of neighbours decides, costs over 100.
+- The logarithm of a length scale has deviation 2 around its start, which is the best of the path. Length scales per
+  feature share that freedom: each has 2 / sqrt(number of features). Without this, a hundred of them fit any labels.
+- A class mean has deviation 1 around the given mean.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# By what a parameter is: the class means, the constants of a kernel, anything else. A compromise: by cross validation
-# of training points of `experiments/learning.py`, no value is best on all sets.
+# By kind of parameter: class means, constants of a kernel, and (None) all others. These are a compromise: in cross
+# validation on the training points of `apps/experiments/learning.py` no value is best on all data sets.
 DEVIATION = {"mean": 1.0, "constant_value": 3.0, None: 2.0}
 
 
 @dataclass(frozen=True)
 class NormalPrior:
-    """Independent normal distributions around a centre; an infinite deviation says nothing of a parameter.
+    """Independent normal distributions around a centre; an infinite deviation leaves a parameter free.
 
     Examples
     --------
@@ -47,10 +47,10 @@ class NormalPrior:
 
 
 def default_prior(start: NDArray, kinds: list[tuple[str, int]]) -> NormalPrior:
-    """The prior of a vector of parameters: centred at `start`, but for the constants of kernels, centred at 1.
+    """The prior of a vector of parameters. It is centred at `start`, except that constants of kernels are centred at 1.
 
-    `kinds` say what the entries are, such as ("length_scale", 3). Length scales per feature have together the freedom
-    of one: each deviates by 2 / sqrt(how many).
+    `kinds` says what the entries are, such as ("length_scale", 3). Length scales per feature share the freedom of one:
+    each has deviation 2 / sqrt(number of features).
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Parameter learning: signal variances, length scales and class means by maximum pseudo-likelihood.
 
-The log pseudo-likelihood of the Potts model is the sum of leave-one-out log probabilities, so what is maximised is what
-leave-one-out would report. A weak prior is added, without which parameters may run off (`priors`), and one observation
-of a uniform label, shared out over all points (`uniform_label`).
+The log pseudo-likelihood of the Potts model is the sum of leave-one-out log probabilities. So learning maximises what
+leave-one-out measures. Two things are added so that parameters stay finite: a weak prior (`priors`), and one
+observation of a uniform label, distributed over all points (`uniform_label`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Labelled
     from coxfield.selection.learning.priors import NormalPrior
 
-# By what a parameter is; "mean" for the class means, None for anything else.
+# By kind of parameter: "mean" for the class means, None for all that are not listed.
 REACH = {"constant_value": 300.0, "mean": np.inf, None: 12.0}
-"""How far a logarithm may move from its start: beyond, floating-point numbers end before the model changes."""
-MOST_ROWS = 20_000  # whose probabilities count, drawn at random where there are more; all points are in the sums
+"""How far a logarithm may move from its start. Farther away, numbers overflow before the model changes."""
+MOST_ROWS = 20_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
 MOST_STEPS = 100
 TOLERANCE = 0.01  # nats: a step that gains less is the last
 
@@ -43,12 +43,12 @@ class Parameters:
 
     @property
     def vector(self) -> NDArray:
-        """Logarithms of what is free in each kernel, then the means."""
+        """Logarithms of the free parameters of each kernel, then the means."""
         return np.concatenate([*(kernel.theta for kernel in self.kernels.distinct), self.mean])
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
-        """What the entries of the vector are, such as "length_scale", and of how many numbers each."""
+        """The kinds of the entries of the vector, such as "length_scale", with the number of entries of each."""
         free = [entry for kernel in self.kernels.distinct for entry in kernel.hyperparameters if not entry.fixed]
         return [*((entry.name.rsplit("__", 1)[-1], entry.n_elements) for entry in free), ("mean", len(self.mean))]
 
@@ -60,7 +60,7 @@ class Parameters:
         return Parameters(PerClass(moved, self.kernels.owner), mean)
 
     def bounds(self, *, learn_mean: bool) -> NDArray:
-        """Bounds of the vector, shape (len(vector), 2): the kernels' own, within reach of where it is now."""
+        """Bounds of the vector, shape (len(vector), 2): those of the kernels, and not too far from its value now."""
         reach = np.concatenate([np.full(size, REACH.get(kind, REACH[None])) for kind, size in self.kinds])
         if not learn_mean:
             reach[len(reach) - len(self.mean) :] = 0
@@ -70,18 +70,18 @@ class Parameters:
         return around
 
     def prior(self) -> NormalPrior:
-        """The default prior, centred where the vector is now."""
+        """The default prior, centred at the present vector."""
         return default_prior(self.vector, self.kinds)
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What learning arrived at, and how."""
+    """The result of learning, and the steps to it."""
 
     kernels: PerClass
     mean: NDArray
     path: dict[str, NDArray]
-    """Columns "step", "log_pseudo_likelihood" and "log_posterior", the start being step 0."""
+    """Columns "step", "log_pseudo_likelihood" and "log_posterior". Step 0 is the start."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class _Objective:
         here, prior = self.start.at(vector), self.start.prior()
         covariances = here.kernels.map(lambda kernel: recognise(kernel, self.labelled.X.shape[1]))
         of_uniform = uniform_label.share(self.total)
-        smoothing = of_uniform / (1 - of_uniform)  # beside labels that count in full
+        smoothing = of_uniform / (1 - of_uniform)  # relative to the given labels, which count fully
         found = pseudo_likelihood(self.labelled, covariances, here.mean, rows=self.rows, smoothing=smoothing)
-        # So that the sum over rows drawn at random stands for all, without bias.
+        # So that the sum over randomly drawn rows is an unbiased estimate of the sum over all rows.
         share = len(self.labelled) / len(self.rows)
         log_posterior = share * found.smoothed + prior.log_density(vector)
         gradient = share * np.concatenate([*found.by_theta, found.by_mean]) + prior.gradient(vector)
@@ -129,11 +129,11 @@ def learn(labelled: Labelled, kernels: PerClass, mean: NDArray, *, learn_mean: b
     ----------
     labelled : Labelled
     kernels : PerClass of kernels
-        Where to start; what is free in them is learned, within their bounds. Classes that share a kernel share what is
-        learned.
+        The start. Their free parameters are learned within their bounds. Classes that share a kernel share its
+        parameters.
     mean : array of shape (n_classes,)
-        Where the means start, and the centre of their prior. They move without changing their sum, since a common shift
-        changes no probability.
+        The start of the means, and the centre of their prior. Their sum stays the same, because a common shift changes
+        no probability.
     learn_mean : bool
     verbose : int
         Above 0, show the progress.

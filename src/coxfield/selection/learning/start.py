@@ -1,7 +1,7 @@
 """Where learning starts: the length scale and signal variance of least leave-one-out log loss.
 
-The pseudo-likelihood has many maxima, and none is found from a length scale at which all sums vanish. The path of
-length scales sees all of them at once.
+The pseudo-likelihood has many maxima. From a length scale at which all sums vanish, none of them is found. So the start
+is the best of a whole path of length scales.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Start:
-    """Kernels to learn from."""
+    """Kernels from which learning starts."""
 
     kernels: PerClass
     table: dict[str, NDArray]
-    """The path along which they were found, as of `SelectionPath.table`; empty where there was no path."""
+    """The path along which they were found, as `SelectionPath.table` gives it; empty if there was no path."""
 
 
 def starting_points(labelled: Labelled, kernels: PerClass, search: Search, length_scales) -> list[Start]:
     """Look for starts along the path of length scales.
 
-    Length scales per feature have two: one from the given proportions, and one from those of the features' standard
-    deviations. Kernels without a signal variance of their own to scale start as they are.
+    With length scales per feature there are two starts: one with the given proportions of the length scales, and one
+    with the proportions of the features' standard deviations. Kernels without a signal variance start unchanged.
     """
     if not all(_has_variance(kernel) for kernel in kernels.distinct):
         return [Start(kernels, {})]
@@ -65,15 +65,15 @@ def _along_path(labelled: Labelled, kernels: PerClass, search: Search, length_sc
     path = _with_posterior(path, labelled, kernels)
     factors = path.chosen("factor"), path.chosen("variance")
     table = path.table(length_scale_of(kernels.distinct))
-    del table["loss"]  # of the prior too, which is no part of what users see
+    del table["loss"]  # it includes the prior, which users do not see
     return Start(kernels.map(lambda kernel: rescale_within_bounds(kernel, *factors)), table)
 
 
 def _with_posterior(path: SelectionPath, labelled: Labelled, kernels: PerClass) -> SelectionPath:
-    """The path judged by its log loss, with what the prior says of the signal variance.
+    """The path judged by log loss plus the penalty of the prior on the signal variance.
 
-    Where there is next to nothing to learn, a length scale so short that one pair of points decides may win by chance,
-    with a variance of 1e20: then this counts.
+    If the data teach almost nothing, a very short length scale may win by chance: one pair of points decides, with a
+    variance of 1e20. The prior prevents that.
     """
     variances = [factorise(kernel)[0] for kernel in kernels.distinct]  # type: ignore[index]  # `_has_variance`
     log_v = np.log(path["variance"])[:, None] + np.log(variances)
@@ -83,7 +83,7 @@ def _with_posterior(path: SelectionPath, labelled: Labelled, kernels: PerClass) 
 
 
 def _factors(labelled: Labelled, kernels: PerClass, search: Search, length_scales) -> NDArray:
-    """Factors of the length scales to try; only 1 where none is free, or none of the grid within bounds."""
+    """Factors of the length scales to try; only 1 if no length scale is free or the grid is outside the bounds."""
     if not any(map(free_length_scales, kernels.distinct)):
         return np.ones(1)
     if length_scales is not None:
