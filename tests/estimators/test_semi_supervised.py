@@ -227,7 +227,7 @@ def tiny(n_classes):
     return X, y
 
 
-@pytest.mark.filterwarnings("ignore::coxfield.estimators.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
 @pytest.mark.parametrize("kernel", [1.5 * RBF(1.0), {0: RBF(1.0), 1: 0.8 * Matern(2.0), 2: 0.5 * RBF(0.5)}])
 def test_label_distributions_are_marginals_of_the_field(kernel):
     X, y = tiny(3)
@@ -252,7 +252,7 @@ def test_perturb_and_map_is_exact_for_points_far_from_each_other():
     assert (np.abs(off) < 4 * clf.marginal_errors_[2:]).all()
 
 
-@pytest.mark.filterwarnings("ignore::coxfield.estimators.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
 @pytest.mark.parametrize("inference", ["map", *SAMPLED])
 def test_labels_are_the_most_probable_ones_and_given_labels_are_certain(inference):
     X, _, y = clouds()
@@ -278,7 +278,7 @@ def test_marginals_help_where_one_class_takes_all():
     assert np.mean(marginals.transduction_ != truth) < 0.1
 
 
-@pytest.mark.filterwarnings("ignore::coxfield.estimators.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
 def test_what_describes_one_inference_is_absent_from_the_others():
     X, y = tiny(2)
     clf = SLGCPClassifier(0.5 * RBF(1.0), selection=None, n_draws=400, random_state=0)
@@ -290,7 +290,7 @@ def test_what_describes_one_inference_is_absent_from_the_others():
         assert hasattr(clf, "r_hat_") == (inference == "marginals")
 
 
-@pytest.mark.filterwarnings("ignore::coxfield.estimators.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
 @pytest.mark.parametrize("inference", SAMPLED)
 def test_the_seed_makes_draws_repeatable(inference):
     X, y = tiny(2)
@@ -300,7 +300,7 @@ def test_the_seed_makes_draws_repeatable(inference):
     assert (one != other).any()
 
 
-@pytest.mark.filterwarnings("ignore::coxfield.estimators.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
 def test_new_points_are_classified_with_expected_class_sums():
     X, y = tiny(3)
     kernel = {0: RBF(1.0), 1: 0.8 * Matern(2.0), 2: 0.5 * RBF(0.5)}
@@ -326,7 +326,7 @@ def test_length_scale_and_temperature_are_chosen_together(capsys):
     assert "cross validation of marginals, 2 length scales" in capsys.readouterr().err
 
 
-@pytest.mark.filterwarnings("ignore::coxfield.estimators.semi_supervised.TrivialLabellingWarning")
+@pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
 def test_classes_of_their_own_kernels_are_scaled_together():
     X, _, y = clouds()
     kernel = {0: RBF(0.5), 1: 2.0 * RBF(1.0)}
