@@ -1,0 +1,122 @@
+"""Logarithms of covariances against distances taken by subtraction, one pair at a time."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from coxfield.kernels import careful
+from coxfield.kernels.careful import NEGLIGIBLE, log_tile
+from coxfield.kernels.recognise import recognise
+from strategies import RECOGNISED
+from tolerances import rounding
+
+RNG = np.random.default_rng(0)
+X, Z = RNG.normal(size=(6, 3)), RNG.normal(size=(11, 3))
+GROUPS = [slice(0, 4), np.array([4, 7, 10]), np.array([5, 6, 8, 9])]
+
+
+def exact_logs(covariance, rows, columns):
+    """log C, one pair at a time, from the data in double precision."""
+    logs = np.empty((len(rows), len(columns)))
+    for j, x in enumerate(np.asarray(rows, float)):
+        for k, z in enumerate(np.asarray(columns, float)):
+            d2 = np.sum(((x - z) / covariance.length_scale) ** 2)
+            logs[j, k] = covariance.profile.log_of(np.array([d2]))[0] + np.log(covariance.variance)
+    return logs
+
+
+def assert_right(found, expected):
+    """Right but for rounding, and for what the module calls negligible."""
+    allowed = NEGLIGIBLE + rounding(np.abs(expected), terms=3)
+    np.testing.assert_array_less(np.abs(found - expected), allowed)
+
+
+def log_sums(logs, groups=GROUPS):
+    return np.stack([np.logaddexp.reduce(logs[:, group], axis=1) for group in groups], axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", RECOGNISED, ids=str)
+def test_logarithms_are_right_in_any_precision(kernel, dtype, monkeypatch):
+    monkeypatch.setattr(careful, "COLUMNS", 4)
+    covariance, rows, columns = recognise(kernel, 3), X.astype(dtype), Z.astype(dtype)
+    bound = covariance.bind(columns)
+    found = log_tile(bound.at(rows), bound, None, None)
+    assert found.dtype == np.float64
+    assert_right(found, exact_logs(covariance, rows, columns))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**20),
+    length_scale=st.sampled_from([1e-8, 1e-3, 1.0, 1e4]),
+    far=st.sampled_from([0.0, 1e3, 1e7]),
+    smooth=st.booleans(),
+)
+def test_sums_of_groups_are_right_at_any_length_scale_and_distance(seed, length_scale, far, smooth):
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(11, 3)) + far * rng.integers(-1, 2, size=(11, 1))
+    rows = columns[rng.integers(11, size=6)] + rng.normal(size=(6, 3)) * length_scale
+    kernel = RBF(length_scale) if smooth else Matern(length_scale, nu=2.5)
+    covariance = recognise(kernel, 3)
+    bound = covariance.bind(columns)
+    found = log_tile(bound.at(rows), bound, GROUPS, None)
+    assert_right(log_sums(found), log_sums(exact_logs(covariance, rows, columns)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_without_groups_every_logarithm_is_right_where_products_are_not(dtype):
+    columns = (1e6 + 50 * RNG.normal(size=(11, 3))).astype(dtype)
+    columns[0] = -1e6
+    covariance = recognise(RBF(0.5), 3)
+    bound = covariance.bind(columns)
+    assert bound.imprecise(bound).all()
+    assert_right(log_tile(bound, bound, None, None), exact_logs(covariance, columns, columns))
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["all", "groups"])
+@pytest.mark.parametrize("kernel", [*RECOGNISED, RBF(1e-7)], ids=str)
+def test_a_point_left_out_is_not_its_own_nearest(kernel, groups):
+    covariance = recognise(kernel, 3)
+    bound = covariance.bind(Z)
+    own = np.where(np.arange(11) % 3 > 0, np.arange(11), -1)
+    found = log_tile(bound, bound, groups, own)
+    expected = exact_logs(covariance, Z, Z)
+    for row, column in enumerate(own):
+        if column >= 0:
+            assert np.isneginf(found[row, column])
+            expected[row, column] = -np.inf
+    others = ~np.eye(11, dtype=bool)  # rough kernels see the root of a distance that is 0 but for rounding
+    if groups is None:
+        assert_right(found[others], expected[others])
+    else:
+        left = own >= 0
+        sums, wanted = log_sums(found[left]), log_sums(expected[left])
+        assert_right(sums, wanted)
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["all", "groups"])
+@pytest.mark.parametrize("length_scale", [1e-7, 1.0])
+def test_sparse_rows_give_what_dense_ones_do(groups, length_scale):
+    thin = Z * (RNG.random(Z.shape) < 0.6)
+    covariance = recognise(RBF(length_scale), 3)
+    bound = covariance.bind(sparse.csr_array(thin))
+    found = log_sums(log_tile(bound, bound, groups, None))
+    assert_right(found, log_sums(exact_logs(covariance, thin, thin)))
+
+
+def test_distances_that_overflow_are_large_numbers():
+    bound = recognise(RBF(1.0), 1).bind(np.array([[0.0], [1.0], [3.0]]))
+    for groups in (None, [slice(0, 3)]):
+        logs = log_tile(bound.at(np.array([[1e200]])), bound, groups, None)
+        assert np.isfinite(logs).all()
+        assert (logs < -1e200).all()
+
+
+def test_the_variance_is_added_once():
+    one, loud = (recognise(kernel, 3) for kernel in (RBF(1.0), 1e300 * RBF(1.0)))
+    difference = log_tile(loud.bind(X), loud.bind(X), None, None) - log_tile(one.bind(X), one.bind(X), None, None)
+    np.testing.assert_allclose(difference, np.log(1e300), rtol=1e-14)

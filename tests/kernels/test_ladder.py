@@ -1,0 +1,140 @@
+"""Many length scales from one matrix of distances, against one kernel value at a time."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
+
+from coxfield.kernels import ladder
+from coxfield.kernels.careful import NEGLIGIBLE
+from coxfield.kernels.ladder import RATIO, SQUARING, walk, walk_one_by_one
+from coxfield.kernels.recognise import recognise
+from tolerances import assert_close, rounding
+
+RNG = np.random.default_rng(0)
+X, QUERIES = RNG.normal(size=(14, 3)), RNG.normal(size=(9, 3))
+OWN = np.where(np.arange(9) % 4, np.arange(9), -1)
+LONG_TO_SHORT = 4 * RATIO ** -np.arange(22.0)
+KERNELS = [0.7 * RBF(1.3), RBF([0.5, 2.0, 1.0]), Matern(0.8, nu=0.5), Matern(0.9, nu=0.8), RationalQuadratic(1.0, 1.7)]
+
+
+class Collector:
+    """Writes down what a walk hands over, and how."""
+
+    def __init__(self, n_factors, n_rows, n_columns):
+        self.values = np.zeros((n_factors, n_rows, n_columns))
+        self.tiles = self.picked = 0
+
+    def add(self, k, start, tile):
+        self.values[k, :, start : start + tile.shape[1]] += tile
+        self.tiles += 1
+
+    def add_entries(self, k, at, columns, values):
+        np.add.at(self.values[k], (at, columns), values)
+        self.picked += 1
+
+
+def relative(covariance, factor, rows, columns, own):
+    """C divided by the largest value of each row, by double loop, and the logarithms of what was divided by."""
+    scaled = covariance.rescaled(length=factor)
+    logs = np.full((len(rows), len(columns)), -np.inf)
+    for j, x in enumerate(rows.astype(float)):
+        for k, z in enumerate(columns.astype(float)):
+            if own[j] != k:
+                d2 = np.sum(((x - z) / scaled.length_scale) ** 2)
+                logs[j, k] = scaled.profile.log_of(np.array([d2]))[0]
+    tops = logs.max(axis=1)
+    return np.exp(logs - tops[:, None]), tops + np.log(covariance.variance)
+
+
+def exponents(covariance):
+    """(|x|^2 + |z|^2) / l^2, at most: the rounding of distances made of products is relative to that."""
+    return 4 * max(np.square(points / covariance.length_scale).sum(axis=1).max() for points in (X, QUERIES))
+
+
+def assert_walk(covariance, factors, dtype=float):
+    """What the walk hands over is right, relative to the largest value of each row."""
+    data, queries = X.astype(dtype), QUERIES.astype(dtype)
+    bound, sink = covariance.bind(data), Collector(len(factors), 9, 14)
+    tops = walk(bound.at(queries), bound, factors, OWN, sink)
+    limits = SQUARING[data.dtype.name]
+    # Rough kernels see the root of a squared distance, which multiplies the error of one below 1.
+    nearest = min(1, np.square((QUERIES[:, None] - X) / covariance.length_scale).sum(axis=2).min())
+    for k, factor in enumerate(factors):
+        expected, expected_tops = relative(covariance, factor, queries, data, OWN)
+        # Each square of a chain doubles the error of a value.
+        condition = exponents(covariance) / factor**2 / np.sqrt(nearest) + 2**limits.chain
+        error = rounding(1.0, terms=3, condition=condition, dtype=dtype)
+        np.testing.assert_allclose(tops[k], expected_tops, rtol=0, atol=error)
+        np.testing.assert_allclose(sink.values[k], expected, rtol=0, atol=min(error, 1.0) + limits.floor)
+    return sink
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_every_step_of_the_ladder_is_the_kernel_at_that_length_scale(kernel, dtype, monkeypatch):
+    monkeypatch.setattr(ladder, "COLUMNS", 5)
+    assert_walk(recognise(kernel, 3), LONG_TO_SHORT[:12], dtype)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.sampled_from([0.2, 0.5, 0.5 * RATIO, 1.0, RATIO, 2.0, 9.0]), min_size=1, max_size=8))
+def test_factors_may_come_in_any_order(factors):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ladder, "SPARSE", 0.9)  # pick out what has not vanished as early as possible
+        patch.setattr(ladder, "COLUMNS", 5)
+        assert_walk(recognise(RBF(1.0), 3), np.array(factors))
+
+
+def test_the_few_values_that_have_not_vanished_are_picked_out(monkeypatch):
+    monkeypatch.setattr(ladder, "SPARSE", 0.3)
+    sink = assert_walk(recognise(RBF(1.0), 3), LONG_TO_SHORT)
+    assert sink.picked > 0
+    assert sink.tiles + sink.picked == len(LONG_TO_SHORT)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1e-2, 1.0, 1e4])
+def test_the_largest_value_of_a_row_is_one_at_any_length_scale(factor):
+    bound, sink = recognise(RBF(1.0), 3).bind(X), Collector(1, 14, 14)
+    walk(bound, bound, np.array([factor]), np.arange(14), sink)
+    assert (np.diagonal(sink.values[0]) == 0).all()
+    sizes = exponents(bound.covariance) / factor**2
+    assert_close(sink.values[0].max(axis=1), np.ones(14), terms=3, condition=max(1, sizes))
+    if factor == 1e4:  # all points are one
+        np.testing.assert_allclose(sink.values[0][~np.eye(14, dtype=bool)], 1, rtol=1e-6)
+    elif factor == 1e-4:  # only the nearest is left
+        assert ((sink.values[0] > 1e-9).sum(axis=1) == 1).all()
+
+
+def test_a_row_that_sees_nobody_gets_nothing():
+    bound, sink = recognise(3.0 * RBF(1.0), 3).bind(X[:1]), Collector(2, 1, 1)
+    tops = walk(bound, bound, np.array([1.0, 0.5]), np.array([0]), sink)
+    np.testing.assert_array_equal(sink.values, 0)
+    np.testing.assert_allclose(tops, np.log(3.0), rtol=1e-15)
+
+
+def test_a_length_scale_that_is_fixed_stays():
+    bound, sink = recognise(RBF(1.0, "fixed"), 3).bind(X), Collector(3, 14, 14)
+    tops = walk(bound, bound, np.array([4.0, 1.0, 0.1]), np.full(14, -1), sink)
+    for k in range(3):
+        np.testing.assert_allclose(np.exp(tops[k])[:, None] * sink.values[k], RBF(1.0)(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_one_factor_after_the_other_is_the_same_walk(kernel):
+    covariance, factors = recognise(kernel, 3), np.array([3.0, 1.0, 0.7])
+    bound, sink = covariance.bind(X), Collector(3, 9, 14)
+    tops = walk_one_by_one(bound.at(QUERIES), bound, factors, OWN, sink)
+    for k, factor in enumerate(factors):
+        expected, expected_tops = relative(covariance, factor, QUERIES, X, OWN)
+        # `log_tile` may err by what it calls negligible.
+        np.testing.assert_allclose(tops[k], expected_tops, rtol=0, atol=2 * NEGLIGIBLE)
+        np.testing.assert_allclose(sink.values[k], expected, rtol=0, atol=2 * NEGLIGIBLE)
+
+
+def test_one_by_one_a_row_that_sees_nobody_gets_nothing():
+    bound, sink = recognise(RBF(1.0), 3).bind(X[:1]), Collector(1, 1, 1)
+    tops = walk_one_by_one(bound, bound, np.ones(1), np.array([0]), sink)
+    np.testing.assert_array_equal(sink.values, 0)
+    np.testing.assert_array_equal(tops, 0)
