@@ -6,6 +6,7 @@ from coxfield.datasets import make_circles
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.selection import marginal_cv as validation
+from coxfield.selection.all_points import AllPoints
 
 ALIKE = 2.0 * RBF(1.0)
 TWO = [1.5 * RBF(1.0), Matern(1.0, nu=0.5)]
@@ -58,7 +59,7 @@ def test_variances_set_the_total_coupling_of_the_median_point():
     X, _ = make_circles(2, random_state=0)
     for kernels in ([3.0 * RBF(0.5)] * 2, [RBF(0.5), 2.0 * Matern(0.4)]):
         of = PerClass.of(kernels).map(lambda kernel: recognise(kernel, 2))
-        for variance in validation.AllFree.at(X, of, np.zeros(2), 1.0).variances():
+        for variance in validation.variances(AllPoints.at(X, of, np.zeros(2), 1.0)):
             scaled = [variance * (kernel(X).sum(axis=1) - kernel.diag(X)) for kernel in kernels]
             assert np.abs(np.median(np.mean(scaled, axis=0)) / validation.TEMPERATURES - 1).min() < 1e-9
 

@@ -15,9 +15,8 @@ import numpy as np
 
 from coxfield.field.cuts.solve import find
 from coxfield.field.graph import nearest_pairs
-from coxfield.field.potts import LabelField
-from coxfield.kernels.held import hold
 from coxfield.kernels.values import bind_precisely
+from coxfield.selection.all_points import AllPoints
 from coxfield.selection.folds import folds, hide
 from coxfield.selection.path import SelectionPath
 
@@ -31,28 +30,6 @@ if TYPE_CHECKING:
     from coxfield.kernels.protocol import Bound, Covariance
 
 NEIGHBOURS = 16  # in the sparse graph: they are searched once for hundreds of cuts, and more neighbours save cuts
-
-
-@dataclass(frozen=True)
-class Relabelling:
-    """All points under given covariances, ready to be labelled from some of the known labels."""
-
-    X: Any
-    covariances: PerClass[Covariance]
-    points: tuple[Bound, ...]
-    mean: NDArray
-    solver: dict[str, Any]
-
-    def labels(self, task: Task) -> NDArray:
-        """Labels of all rows: the known labels, and the most probable labels of the other rows.
-
-        No search starts from a labelling found before, because that labelling would contain hidden labels. If several
-        labellings are equally good, as at short length scales, the solver keeps the one it starts from.
-        """
-        field = LabelField.of_bound(self.X, self.covariances, self.points, task.visible, self.mean)
-        labels = task.visible.copy()
-        labels[field.nodes] = find(field, task.pairs, **self.solver).labels
-        return labels
 
 
 @dataclass(frozen=True)
@@ -71,6 +48,17 @@ class Task:
         """Hide some rows. The neighbours are the same at all length scales."""
         visible = hide(codes, hidden)
         return cls(visible, hidden, nearest_pairs(points[np.flatnonzero(visible < 0)], NEIGHBOURS))
+
+    def labels(self, everyone: AllPoints, solver: dict[str, Any]) -> NDArray:
+        """Labels of all rows: the visible labels, and the most probable labels of the other rows.
+
+        No search starts from a labelling found before, because that labelling would contain hidden labels. If several
+        labellings are equally good, as at short length scales, the solver keeps the one it starts from.
+        """
+        field = everyone.field(self.visible)
+        labels = self.visible.copy()
+        labels[field.nodes] = find(field, self.pairs, **solver).labels
+        return labels
 
 
 def cv_path(
@@ -117,26 +105,19 @@ def cv_path(
     tasks = [Task.of(start, codes, rows) for rows in folds(codes, n_folds)]
 
     def judged(factor: float, *, even_trivial: bool) -> dict[str, float]:
-        scaled = covariances.map(lambda covariance: covariance.rescaled(length=factor))
-        points = tuple(hold(bind_precisely(covariance, X)) for covariance in scaled.distinct)
-        here = Relabelling(X, scaled, points, mean, solver)
-        trivial = len(np.unique(here.labels(everything)[codes < 0])) < 2
+        everyone = AllPoints.at(X, covariances, mean, factor)
+        trivial = len(np.unique(everything.labels(everyone, solver)[codes < 0])) < 2
         tell(1)
         if trivial and not even_trivial:
             tell(len(tasks))
             return {"factor": factor, "cv_error": np.nan, "trivial": trivial}
-        return {"factor": factor, "cv_error": cv_error(here, codes, tasks, tell), "trivial": trivial}
+        wrong = 0
+        for task in tasks:
+            wrong += int((task.labels(everyone, solver)[task.hidden] != codes[task.hidden]).sum())
+            tell(1)
+        return {"factor": factor, "cv_error": wrong / np.sum(codes >= 0), "trivial": trivial}
 
     rows = [judged(factor, even_trivial=False) for factor in factors.tolist()]
     if all(row["trivial"] for row in rows):
         rows = [judged(factor, even_trivial=True) for factor in factors.tolist()]
     return SelectionPath.of(rows, ("cv_error",))
-
-
-def cv_error(here: Relabelling, codes: NDArray, tasks: list[Task], done: Callable[[int], None]) -> float:
-    """Share of the hidden labels, over all folds, that the most probable labelling does not recover."""
-    wrong = 0
-    for task in tasks:
-        wrong += int((here.labels(task)[task.hidden] != codes[task.hidden]).sum())
-        done(1)
-    return wrong / sum(len(task.hidden) for task in tasks)

@@ -10,19 +10,16 @@ chains of one sampler.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coxfield.engine.store import Labelled
 from coxfield.field.graph import nearest_pairs
-from coxfield.field.potts import LabelField
-from coxfield.kernels.held import hold
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import free_length_scales, length_unit, variance_is_free
-from coxfield.kernels.values import bind_precisely
+from coxfield.selection.all_points import AllPoints
 from coxfield.selection.folds import folds
 from coxfield.selection.grid import candidate_factors, spread
 from coxfield.selection.loo_sums import loo_log_sums
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.kernels.protocol import Bound, Covariance
 
 # Total coupling of the median node. At 0.7 a label hardly acts beyond the nearest points; at 27 nearly all points of a
 # cluster share one label. The transition is steep, so values half a step beside the best are tried too.
@@ -46,34 +42,6 @@ FEWEST_NEIGHBOURS, MOST_NEIGHBOURS = 1.5, 64.0
 # Beyond the transition a few labels decide the class of all points. Hidden labels then agree only by luck. So cells
 # that are not trivial come first.
 CRITERIA = ("trivial", "cv_log_loss")
-
-
-@dataclass(frozen=True)
-class AllFree:
-    """All points at one length scale, none of them labelled, with their couplings held if possible."""
-
-    X: Any
-    covariances: PerClass[Covariance]
-    points: tuple[Bound, ...]
-    mean: NDArray
-
-    @classmethod
-    def at(cls, X, covariances: PerClass[Covariance], mean: NDArray, factor: float) -> AllFree:
-        """At a factor of the length scales."""
-        scaled = covariances.map(lambda covariance: covariance.rescaled(length=factor))
-        return cls(X, scaled, tuple(hold(bind_precisely(covariance, X)) for covariance in scaled.distinct), mean)
-
-    def field(self, variance: float = 1.0) -> LabelField:
-        """The field of all points at a factor of the signal variance."""
-        scaled = self.covariances.map(lambda covariance: covariance.rescaled(variance=variance))
-        points = tuple(bound.rescaled(variance=variance) for bound in self.points)
-        return LabelField.of_bound(self.X, scaled, points, np.full(self.X.shape[0], -1), self.mean)
-
-    def variances(self) -> NDArray:
-        """Factors of the variance at which the couplings of the median node add up to each of `TEMPERATURES`."""
-        totals = self.field().totals.mean(axis=1)
-        typical = np.median(totals) or totals.mean()
-        return TEMPERATURES / typical if typical > 0 else np.ones(1)
 
 
 def marginal_path(
@@ -115,8 +83,8 @@ def marginal_path(
     hidden, known, tell = folds(codes, n_folds), codes >= 0, done or (lambda count: None)
     covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
 
-    def cell(here: AllFree, factor: float, variance: float) -> dict[str, float]:
-        chains = chain_marginals(here.field(variance), codes, hidden, seed)
+    def cell(here: AllPoints, factor: float, variance: float) -> dict[str, float]:
+        chains = chain_marginals(here.free_field(variance), codes, hidden, seed)
         tell(1)
         loss, error = scores(held_out(chains, hidden)[:, known], codes[known])
         trivial = one_takes_all(chains[:, :, ~known])
@@ -124,14 +92,21 @@ def marginal_path(
 
     cells = []
     for factor in factors.tolist():
-        here = AllFree.at(X, covariances, mean, factor)
-        cells += [cell(here, factor, v) for v in (here.variances() if _free(kernels) else np.ones(1)).tolist()]
+        here = AllPoints.at(X, covariances, mean, factor)
+        cells += [cell(here, factor, v) for v in (variances(here) if _free(kernels) else np.ones(1)).tolist()]
     if _free(kernels):
         path = SelectionPath.of(cells, CRITERIA)
         factor, variance = path.chosen("factor"), path.chosen("variance")
-        here = AllFree.at(X, covariances, mean, factor)
+        here = AllPoints.at(X, covariances, mean, factor)
         cells += [cell(here, factor, variance * step) for step in (STEP**-0.5, STEP**0.5)]
     return SelectionPath.of(sorted(cells, key=lambda one: one["variance"]), CRITERIA)
+
+
+def variances(everyone: AllPoints) -> NDArray:
+    """Factors of the variance at which the couplings of the median node add up to each of `TEMPERATURES`."""
+    totals = everyone.free_field().totals.mean(axis=1)
+    typical = np.median(totals) or totals.mean()
+    return TEMPERATURES / typical if typical > 0 else np.ones(1)
 
 
 def n_cells(kernels: PerClass, n_factors: int) -> int:
