@@ -9,7 +9,15 @@ from scipy.special import expit, log_expit
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from baselines.two_classes import random_problem, settled
-from coxfield.baselines.variational_bound import best_scores, bound_gradient, curvature, posterior, settle
+from coxfield.baselines.variational_bound import (
+    best_scores,
+    bound_gradient,
+    curvature,
+    log_cosh_half,
+    posterior,
+    settle,
+)
+from tolerances import assert_close
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(80)
 
@@ -114,3 +122,45 @@ def test_the_gradient_is_that_of_finite_differences(kernel):
     found, _ = settled(K, signs)
     wanted = approx_fprime(kernel.theta, bound, 1e-4)
     np.testing.assert_allclose(bound_gradient(found, K_gradient), wanted, rtol=1e-3, atol=2e-3)
+
+
+def test_curvature_is_an_eighth_at_zero_and_falls():
+    xi = np.array([0.0, 1e-9, 1e-3, 1.0, 50.0, 1e4])
+    found = curvature(xi)
+    # lambda = 1/8 - xi^2 / 96 + ..., and no contact is taken below 1e-6
+    np.testing.assert_allclose(found[:2], 1 / 8, rtol=0, atol=2e-12 / 96)
+    assert (np.diff(found) <= 0).all()
+    assert_close(found[-1], 1 / (4 * 1e4))
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_without_a_signal_every_label_is_a_coin(n):
+    found, xi = settled(np.zeros((n, n)), np.ones(n))
+    assert_close(found.bound, n * np.log(0.5), terms=n)
+    np.testing.assert_array_equal(found.mean, 0)
+    np.testing.assert_array_equal(xi, 0)
+
+
+def test_flipping_all_labels_flips_the_mean_and_keeps_the_bound():
+    X, signs = random_problem(12)
+    K = RBF(1.0)(X)
+    here, there = settled(K, signs)[0], settled(K, -signs)[0]
+    assert_close(there.bound, here.bound, terms=12**3)
+    assert_close(there.mean, -here.mean, terms=12**3, scale=np.abs(here.mean).max())
+    assert_close(there.variance, here.variance, terms=12**3)
+
+
+def test_the_precision_of_the_data_lowers_the_variance():
+    X, signs = random_problem(12)
+    K = (2.0 * RBF(1.0))(X)
+    found, xi = settled(K, signs)
+    R = np.linalg.inv(K + np.diag(1 / (2 * curvature(xi))))
+    condition = np.linalg.cond(K + np.diag(1 / (2 * curvature(xi))))
+    size = np.abs(R).max()
+    assert_close(found.precision_of_data(), R, terms=12**3, scale=size, condition=condition)
+    assert_close(found.variance, np.diag(K - K @ R @ K), terms=12**3, scale=2.0, condition=condition)
+
+
+@given(st.floats(0, 700))
+def test_log_cosh_is_that_of_numpy_where_it_does_not_overflow(xi):
+    assert_close(log_cosh_half(np.array(xi)), np.log(2 * np.cosh(xi / 2)), condition=1 + xi)

@@ -1,13 +1,74 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn import config_context
+from threadpoolctl import threadpool_info
 
 from coxfield import threads
-from coxfield.engine import tiles as blocks
+from coxfield.engine import tiles
+
+sizes = st.integers(1, 10**9)
 
 
-def test_no_block_exceeds_the_working_memory():
-    for n, columns, itemsize, count in [(10, 10, 8, 1), (10**6, 10**6, 4, 8), (3, 10**9, 8, 2)]:
-        with config_context(working_memory=1), threads.use(count):
-            rows, width = blocks.tile_shape(n, columns, itemsize)
-            assert rows * width * itemsize * count <= 2**20
-            whole = blocks.whole_rows(n, columns, itemsize, copies=2)
-            assert whole == 1 or whole * columns * itemsize * count * 2 <= 2**20
+@given(n=sizes, columns=sizes, itemsize=st.sampled_from([4, 8]), count=st.integers(1, 64), memory=st.floats(1e-6, 1e4))
+def test_no_block_exceeds_the_working_memory(n, columns, itemsize, count, memory):
+    allowed = memory * 2**20
+    with config_context(working_memory=memory), threads.use(count):
+        rows, width = tiles.tile_shape(n, columns, itemsize)
+        assert rows * width == 1 or rows * width * itemsize * count <= allowed
+        assert 1 <= rows <= n
+        assert 1 <= width <= columns
+        whole = tiles.whole_rows(n, columns, itemsize, copies=3)
+        assert whole == 1 or whole * columns * itemsize * count * 3 <= allowed
+        assert 1 <= whole <= n
+
+
+def test_much_work_has_a_tile_for_every_thread_and_little_work_is_not_cut():
+    with threads.use(4):
+        assert tiles.tile_shape(400, 10_000, 8)[0] == 100
+        assert tiles.tile_shape(400, 1000, 8)[0] == 400
+        assert tiles.whole_rows(400, 1000, 8) == 100
+
+
+def test_many_columns_leave_fewer_whole_rows():
+    with threads.use(1), config_context(working_memory=10**6):
+        few, many = (tiles.whole_rows(10**6, columns, 8) for columns in (1000, 10**6))
+    assert few == tiles.ROWS
+    assert many == 16 * tiles.ROWS * tiles.COLUMNS // 10**6
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("n", "step"), [(0, 5), (1, 5), (5, 5), (23, 5), (23, 1), (23, 100)])
+def test_every_row_is_worked_on_once(n, step, count):
+    visits, heard = np.zeros(n, int), []
+
+    def work(rows):
+        assert rows.stop - rows.start <= step
+        visits[rows] += 1
+
+    with threads.use(count):
+        tiles.over_rows(work, n, step, heard.append)
+    np.testing.assert_array_equal(visits, 1)
+    assert sum(heard) == n
+
+
+def test_inside_threads_the_blas_takes_one():
+    seen = []
+
+    def work(_):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+    with threads.use(2):
+        tiles.over_rows(work, 4, 1)
+    assert set(seen) <= {1}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_goes_wrong_in_a_thread_is_heard(count):
+    def work(rows):
+        if rows.start == 6:
+            raise ZeroDivisionError("row six")
+
+    with threads.use(count), pytest.raises(ZeroDivisionError, match="row six"):
+        tiles.over_rows(work, 10, 2)
