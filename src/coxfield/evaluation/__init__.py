@@ -1,1 +1,1 @@
-"""Is it right? Measures of what probabilities are worth."""
+"""Measures of how good predicted probabilities are."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How often the most probable class was right, beside its predicted probability.
+    """How often the most probable class was right, compared with its predicted probability.
 
-    That probability is called the confidence. The arrays have one entry per bin of it; NaN if it is empty.
+    That probability is called the confidence. The arrays have one entry per bin of the confidence; NaN for empty bins.
     """
 
     edges: NDArray
@@ -89,13 +89,13 @@ def reliability(y, probabilities, classes=None, n_bins: int = 10) -> Reliability
 
 @dataclass(frozen=True)
 class Comparison:
-    """The reliability of the default classifier, and of the classifier whose parameters were learned."""
+    """The reliability of the default classifier and of the classifier with learned parameters."""
 
     before: Reliability
     after: Reliability
 
     def __str__(self) -> str:
-        """One line for each of the two."""
+        """One line per classifier."""
         return "\n".join(
             f"{name} learning: log loss {of.log_loss:.3f}, error {of.error:.3f}, "
             f"calibration error {of.expected_calibration_error:.3f}"

@@ -1,8 +1,8 @@
 """The label field: a Potts model on the unlabelled points, its most probable labelling, and samples of it.
 
-`LabelField` holds the model of section 'Semi-supervised learning' as data; `map_labels` finds its minimum energy by
-minimum cuts and proves how close it is. `sample` runs one of the samplers `Gibbs`, `SwendsenWang`, `PerturbAndMap` and
-`RandomisedCut`, and says how far the marginals can be trusted.
+`LabelField` holds the model of section 'Semi-supervised learning' as data. `map_labels` finds a labelling of least
+energy by minimum cuts and proves how close it is to the minimum. `sample` runs one of the samplers `Gibbs`,
+`SwendsenWang`, `PerturbAndMap` and `RandomisedCut`, and says how far the marginals can be trusted.
 """
 
 from coxfield.field.cuts.mincut import Round

@@ -1,4 +1,4 @@
-"""From what users give to what a label field holds: checked once, here."""
+"""Arguments of users, checked once and turned into the contents of a label field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_labels(labels, X, n_classes: int | None) -> NDArray:
-    """Class numbers, -1 for the unknown."""
+    """Class numbers, -1 for unknown labels."""
     labels = np.asarray(labels)
     check_consistent_length(X, labels)
     if labels.ndim != 1 or not (np.issubdtype(labels.dtype, np.integer) or labels.size == 0):
@@ -29,7 +29,7 @@ def check_labels(labels, X, n_classes: int | None) -> NDArray:
 
 
 def field_covariances(kernel, n_classes: int, n_features: int) -> PerClass[Covariance]:
-    """One covariance per class, none of them ever negative, from a kernel or a sequence or mapping of kernels."""
+    """One covariance per class, never negative, from a kernel or a sequence or mapping of kernels."""
     if isinstance(kernel, PerClass):
         kernels = kernel
     elif isinstance(kernel, list | tuple):

@@ -5,7 +5,7 @@ terms -C1_ij x_i x_j - C0_ij (1 - x_i)(1 - x_j) of eq. smoothingEnergy equal
 
     -C0_ij + (C0_ij - C1_ij) (x_i + x_j) / 2 + w_ij |x_i - x_j|,      w_ij = (C1_ij + C0_ij) / 2,
 
-so that covariances that are never negative make non-negative weights, and a cut.
+If covariances are never negative, neither are the weights, and the problem is a minimum cut.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class Coupling:
     """Weights w_ij = (C1_ij + C0_ij) / 2 between nodes; build it with `couple`.
 
-    C0_ij is the largest of the covariances in `zeros`, each counted only between nodes of one group, and one that its
-    mask admits. Without `zeros` it is 0.
+    C0_ij is the largest of the covariances in `zeros`. A covariance counts only if both nodes are in one group and its
+    mask admits them. Without `zeros` C0 is 0.
     """
 
     points: tuple[Bound, ...]
@@ -41,7 +41,7 @@ class Coupling:
     one: int
     """Number of the covariance of x = 1."""
     zeros: tuple[tuple[int, NDArray], ...]
-    """Numbers of the covariances of x = 0, and for each of them the nodes that it may count for."""
+    """Numbers of the covariances of x = 0, and for each of them the nodes for which it may count."""
     groups: NDArray | None
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Coupling:
         return Edges(i, j, self.weights(i, j))
 
     def _weights(self, covariance: Callable[[int], NDArray], ends: Callable) -> NDArray:
-        """(C1 + C0) / 2 from the values of each covariance; `ends` gives what the two ends of a pair are."""
+        """(C1 + C0) / 2; `ends` gives the entries of an array at the first ends of pairs, and groups at the second."""
         one = covariance(self.one)
         if self.groups is None and [k for k, _ in self.zeros] == [self.one]:
             return one  # C1 = C0
@@ -100,11 +100,10 @@ def couple(field: LabelField, one: int, zeros: Sequence[int] = (), groups: NDArr
     ----------
     field : LabelField
     one : int
-        The class whose covariance is C1, that of the label x = 1.
+        The class of the label x = 1; its covariance is C1.
     zeros : sequence of int
-        Without groups, C0 is the largest of the covariances of these classes: that of one label, or of the best of
-        several. With groups, a node of group g has the covariance of class `zeros[g]`, and C0 is 0 between different
-        groups.
+        Classes of the label x = 0. Without groups, C0 is the largest of their covariances. With groups, a node of group
+        g has the covariance of class `zeros[g]`, and C0 is 0 between different groups.
     groups : integer array of shape (n,), optional
     """
     owner = field.covariances.owner

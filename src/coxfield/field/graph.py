@@ -1,6 +1,6 @@
 """Sparse graphs on the nodes of a field: pairs of nodes, pairs with weights, and the graph to start from.
 
-Any graph to start from is valid, since the edges it lacks are added when they turn out to matter.
+Any graph is a valid start, because edges that it lacks are added if they matter.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.protocol import Bound
 
-NEIGHBOURS = 8  # of each node, in the graph to start from
+NEIGHBOURS = 8  # per node, in the graph to start from
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Different unordered pairs of n nodes."""
+    """A set of unordered pairs of n nodes."""
 
     n: int
     keys: NDArray
@@ -39,7 +39,7 @@ class Pairs:
         return Pairs(self.n, np.union1d(self.keys, np.minimum(i, j) * self.n + np.maximum(i, j)))
 
     def among(self, nodes: NDArray) -> Pairs:
-        """The pairs of which both ends are among the given nodes (ascending), by their numbers there."""
+        """The pairs with both ends among the given nodes (ascending), renumbered by their places there."""
         number = np.full(self.n, -1)
         number[nodes] = np.arange(len(nodes))
         i, j = (number[end] for end in self.ends)
@@ -49,7 +49,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Edges:
-    """Pairs of nodes and their weights; no pair twice, in either order."""
+    """Pairs of nodes and their weights; no pair occurs twice, in either order."""
 
     i: NDArray
     j: NDArray
@@ -76,7 +76,7 @@ class Edges:
         return float(self.weight[labels[self.i] != labels[self.j]].sum())
 
     def node_sums(self, n: int) -> NDArray:
-        """Weight at each node."""
+        """Total weight of the edges at each node."""
         return np.bincount(self.i, self.weight, n) + np.bincount(self.j, self.weight, n)
 
 
@@ -84,7 +84,7 @@ NO_EDGES = Edges(np.zeros(0, int), np.zeros(0, int), np.zeros(0))
 
 
 def nearest_pairs(points: Bound, count: int = NEIGHBOURS) -> Pairs:
-    """Pairs of points of which one is among the other's neighbours."""
+    """Pairs of points where one point is among the neighbours of the other."""
     n = len(points)
     nothing = Pairs(n, np.zeros(0, int))
     if n <= count + 1:

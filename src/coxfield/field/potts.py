@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.protocol import Bound, Covariance
 
-ENUMERABLE = 2**22  # labellings worth holding at once: 12 nodes of three classes are half a million
+ENUMERABLE = 2**22  # labellings that may be held at once: 12 nodes of three classes have half a million
 
 
 @dataclass(frozen=True)
 class LabelField:
-    r"""The distribution of the unknown labels given the known ones, as data; build it with `from_points`.
+    r"""The distribution of the unknown labels given the known ones. Build it with `from_points`.
 
     The weight of a labelling y of the unlabelled points is exp(-E(y)) with
 
     .. math:: E(y) = \sum_i u_i(y_i) - \sum_{i<j} [y_i = y_j] \, C^{(y_i)}(x_i, x_j)
 
-    (eqs explicitMRF and smoothingEnergy), where labelled points are absorbed in the unary terms,
+    (eqs explicitMRF and smoothingEnergy). Labelled points act through the unary terms,
 
     .. math:: u_i(c) = -\mu_c - C^{(c)}(x_i, x_i)/2 - \sum_{x \text{ labelled } c} C^{(c)}(x_i, x).
 
-    Couplings are evaluated from the points, block by block; nothing of size n x n is held. Points of float32 have
-    couplings of float32 arithmetic, summed in double precision.
+    Couplings are computed from the points, block by block. Nothing of size n x n is held. Couplings of float32 points
+    are computed in float32 and summed in double precision.
 
     Examples
     --------
-    Two labelled points and one between them, nearer to the second:
+    One point between two labelled points, nearer to the second:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -65,7 +65,7 @@ class LabelField:
     points: tuple[Bound, ...]
     """The points, bound to each of the different covariances."""
     relative_unary: NDArray
-    """u_i(c) less `common_unary`, shape (n, Q): a coupling of 1e-14 would be lost beside C(0)/2, and may decide."""
+    """u_i(c) - `common_unary`, shape (n, Q). Beside C(0)/2 a coupling of 1e-14 would lose digits, but it may decide."""
     common_unary: NDArray
     """The part of u_i(c) that all classes share, shape (n,)."""
     nodes: NDArray
@@ -78,14 +78,14 @@ class LabelField:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_points, n_features)
-            float32 is computed in float32, anything else in float64.
+            float32 is computed in float32, all other types in float64.
         kernel : kernel of sklearn.gaussian_process.kernels, or a sequence or mapping of them, one per class
             Kernels that may take negative values are refused (Theorem 2).
         labels : array-like of shape (n_points,)
-            Class numbers 0, ..., Q - 1, and -1 for the unknown.
+            Class numbers 0, ..., Q - 1, and -1 for unknown labels.
         mean : float, or a sequence or mapping of floats, one per class
         n_classes : int, optional
-            Q; by default one more than the largest label, at least two and as many as there are kernels or means.
+            Q. By default one more than the largest label, at least two, and at least the number of kernels or means.
         n_jobs : int, optional
             Threads; see `coxfield.threads.use`.
         """
@@ -101,7 +101,7 @@ class LabelField:
 
     @classmethod
     def of_bound(cls, X, covariances: PerClass[Covariance], points: tuple[Bound, ...], labels, means) -> LabelField:
-        """`from_points` for points that are bound already, without a check."""
+        """`from_points` for points that are already bound, without checks."""
         known, nodes = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
         free = tuple(bound[nodes] for bound in points)
         prior = np.broadcast_to(prior_terms(covariances, X[nodes], means), (len(nodes), len(covariances)))
@@ -140,17 +140,17 @@ class LabelField:
 
     @property
     def balanced_unary(self) -> NDArray:
-        """Unary terms when a pair pays (C^(c) + C^(d)) / 2 for disagreeing and nothing for agreeing, shape (n, Q).
+        """Unary terms if a pair pays (C^(c) + C^(d)) / 2 for disagreeing and nothing for agreeing, shape (n, Q).
 
-        Up to a constant per node; -C^(c) [y_i = y_j = c] is (C^(c)/2) ([one is c, the other is not] - [y_i = c] -
-        [y_j = c]), and the last two are unary.
+        They are known up to a constant per node. The pair term -C^(c) [y_i = y_j = c] equals
+        (C^(c)/2) ([one is c, the other is not] - [y_i = c] - [y_j = c]), and its last two terms are unary.
         """
         if self.shared:
             return self.relative_unary
         return self.relative_unary + (self.totals[:, :1] - self.totals) / 2
 
     def neighbour_sums(self, labels) -> NDArray:
-        """Sum of C^(c)(x_i, x_j) over the other nodes j that `labels` gives to class c, shape (n, Q)."""
+        """Sum of C^(c)(x_i, x_j) over the other nodes j with label c, for each node i and class c, shape (n, Q)."""
         return _sums(self.points, np.asarray(labels), self.covariances, self.points, np.arange(len(self)))
 
     def energy(self, labels) -> float:
@@ -164,16 +164,16 @@ class LabelField:
         return float(self.common_unary.sum() + self.relative_unary[own].sum() - sums[own].sum() / 2)
 
     def elsewhere(self, labels: NDArray, sums: NDArray) -> NDArray:
-        """Sum of C^(y_i)(x_i, x_j) over the nodes j labelled otherwise than i, from the neighbour sums of y."""
+        """Sum of C^(y_i)(x_i, x_j) over the nodes j whose label is not y_i, from the neighbour sums of y."""
         if self.shared:  # sums of positive terms: no digits are lost
             return sums.sum(axis=1, where=np.arange(self.n_classes) != labels[:, None])
         own = np.arange(len(self)), labels
         return np.maximum(self.totals[own] - sums[own], 0)
 
     def cost_given(self, labels: NDArray, sums: NDArray) -> float:
-        """E(y) less a constant that is at most its minimum, without the digits that the constant would eat.
+        """E(y) minus a constant that is at most its minimum, computed without cancellation.
 
-        It is what y pays beyond each node's cheapest balanced unary term, plus for disagreement.
+        It is the sum of what y pays for disagreement and, at each node, beyond the cheapest balanced unary term.
         """
         unary = self.balanced_unary
         paid = unary[np.arange(len(self)), labels] - unary.min(axis=1)
@@ -205,7 +205,7 @@ class LabelField:
         return labels, energies
 
     def condition(self, known: NDArray) -> LabelField:
-        """The field of the remaining nodes when some become labelled; `known` holds their labels, -1 elsewhere."""
+        """The field of the other nodes after some get labels; `known` holds these labels, -1 for the other nodes."""
         fixed, free = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
         rest = self.among(free)
         points = tuple(bound[fixed] for bound in self.points)
@@ -224,10 +224,10 @@ class LabelField:
         )
 
     def held(self) -> LabelField:
-        """The same field with all couplings held where there are few enough nodes; `hold` says how few."""
+        """The same field with all couplings held if it has few enough nodes; see `hold`."""
         return replace(self, points=tuple(map(hold, self.points)))
 
 
 def _sums(columns, y: NDArray, covariances: PerClass[Covariance], rows, leave_out: NDArray | None = None) -> NDArray:
-    """Class sums over labelled points, shape (n, Q); a class without points, or no points at all, is no obstacle."""
+    """Class sums over labelled points, shape (n, Q). Classes may have no points."""
     return sums_at(store_bound(columns, y, covariances), rows, len(rows[0]), leave_out).values

@@ -1,4 +1,4 @@
-"""All couplings of a field, some rows at a time: held where they fit into memory, evaluated anew where they do not."""
+"""All couplings of a field, some rows at a time: held if they fit into memory, otherwise computed each time."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class CouplingRows:
     points: tuple[Bound, ...]
     """The nodes, bound to each of the different covariances."""
     users: NDArray
-    """Whether each covariance is that of each class, shape (n_covariances, Q)."""
+    """Whether each class uses each covariance, shape (n_covariances, Q)."""
     step: int
-    """Rows of a block."""
+    """Number of rows per block."""
 
     @property
     def n(self) -> int:
@@ -49,7 +49,7 @@ class CouplingRows:
         return [self._evaluate(k, slice(0, self.n)) for k in range(len(self.points))]
 
     def values(self, k: int, rows: slice) -> NDArray:
-        """Couplings by covariance k between some nodes and all nodes; not to be written to."""
+        """Couplings by covariance k between some nodes and all nodes. Do not write to them."""
         return self._matrices[k][rows] if self.held else self._evaluate(k, rows)
 
     def _evaluate(self, k: int, rows: slice) -> NDArray:

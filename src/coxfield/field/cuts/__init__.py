@@ -1,1 +1,1 @@
-"""Labellings of least energy by minimum cuts, with proofs."""
+"""Labellings of least energy by minimum cuts, with proofs of how good they are."""

@@ -4,9 +4,9 @@ With x_ic = [y_i = c] the energy is a sum of one two-class energy per class,
 
     E_c(x_c) = sum_i u_i(c) x_ic - sum_{i<j} C^(c)_ij x_ic x_jc,
 
-under the constraints sum_c x_ic = 1. For any multipliers lambda, the sum of the minima of E_c(x_c) + sum_i lambda_i
-x_ic, less sum_i lambda_i, is a lower bound, and subgradient steps raise it. Each of the minima is bounded in turn by a
-sparse graph, as in `mincut`.
+under the constraints sum_c x_ic = 1. For any multipliers lambda, add up the minima of E_c(x_c) + sum_i lambda_i x_ic
+and subtract sum_i lambda_i: this is a lower bound. Subgradient steps raise it. Each minimum is itself bounded from
+below on a sparse graph, as in `mincut`.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from coxfield.field.potts import LabelField
 
 STEPS = 60  # subgradient steps at most
-STEPS_A_GRAPH = 4  # steps after which edges are added
-PATIENCE = 4  # steps without progress before they are halved
+STEPS_PER_GRAPH = 4  # edges are added after so many steps
+PATIENCE = 4  # steps without progress before the step length is halved
 
 
 @dataclass(frozen=True)
 class LagrangianBound:
-    """How far a labelling may be from the minimum."""
+    """A bound on how far a labelling is from the minimum."""
 
     gap: float
     edges: int
-    """The most edges that one cut held."""
+    """The largest number of edges in one cut."""
     cuts: int
 
 
 @dataclass(frozen=True)
 class _OneClass:
-    """The two-class energy E_c on a sparse graph that touches it at the labelling in question.
+    """A lower bound of the two-class energy E_c on a sparse graph, equal to E_c at the given labelling.
 
-    -C x_i x_j = -C (x_i + x_j) / 2 + (C / 2) |x_i - x_j|; the first term is in the field's balanced unary terms.
+    -C x_i x_j = -C (x_i + x_j) / 2 + (C / 2) |x_i - x_j|. The first term is in the balanced unary terms of the field.
     """
 
     coupling: Coupling
@@ -60,7 +60,7 @@ class _OneClass:
         return self.edges.cut_weight(self.x) + float(self.omitted[self.x].sum())
 
     def minimum(self, unary: NDArray) -> tuple[NDArray, float]:
-        """A lower bound of min_x sum_i unary_i x_i + sum_{i<j} C/2 |x_i - x_j|, and where the sparse one is."""
+        """The sparse graph's minimum x, and a lower bound of min_x sum_i unary_i x_i + sum_{i<j} C/2 |x_i - x_j|."""
         problem = TwoClasses(-unary, self.coupling)
         touching = Incumbent(self.x, self.omitted, problem.terminal_cost(self.x) + self.separated)
         x, value = sparse_minimum(problem, self.edges, touching)
@@ -75,7 +75,7 @@ class _OneClass:
 
 
 def lagrangian_bound(field: LabelField, labels: NDArray, sums: NDArray, pairs: Pairs, close: float) -> LagrangianBound:
-    """Bound the energy from below, and so the gap of a labelling.
+    """Bound the energy from below. This also bounds the gap of the labelling.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def lagrangian_bound(field: LabelField, labels: NDArray, sums: NDArray, pairs: P
     pairs : Pairs
         Edges of the sparse graph.
     close : float
-        A gap that is small enough to stop.
+        Stop if the gap is at most this.
     """
     classes = [_one_class(field, c, labels == c, pairs) for c in range(field.n_classes)]
     unary = field.balanced_unary
@@ -102,9 +102,9 @@ def _one_class(field: LabelField, c: int, x: NDArray, pairs: Pairs) -> _OneClass
 
 
 def _first_multipliers(field: LabelField, sums: NDArray) -> NDArray:
-    """Multipliers half-way between the best and the second-best class of each node, its neighbours' labels given.
+    """Multipliers half-way between the best and the second-best class of each node, given the labels of its neighbours.
 
-    For two classes that share a covariance they are optimal: the two cuts are then the same one.
+    For two classes that share a covariance they are optimal, because both cuts are then the same.
     """
     total = sums.sum(axis=1, keepdims=True) if field.shared else field.totals[:, :1]
     local = field.relative_unary - sums + total / 2
@@ -112,7 +112,7 @@ def _first_multipliers(field: LabelField, sums: NDArray) -> NDArray:
 
 
 def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: float) -> LagrangianBound:
-    """Raise the bound by subgradient steps of Polyak's length, on graphs that gain edges between."""
+    """Raise the bound by subgradient steps of Polyak's length, and add edges to the graphs between steps."""
     best, length, stalled, step = -np.inf, 1.0, 0, 0
     while step < STEPS:
         step += 1
@@ -122,11 +122,11 @@ def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: f
         if upper - best <= close:
             break
         excess = np.sum([x for x, _ in found], axis=0) - 1
-        if step % STEPS_A_GRAPH == 0 or not excess.any():
+        if step % STEPS_PER_GRAPH == 0 or not excess.any():
             held = [len(one.edges) for one in classes]
             classes = [one.enriched(x) for one, (x, _) in zip(classes, found, strict=True)]
             if not excess.any() and held == [len(one.edges) for one in classes]:
-                break  # neither the multipliers nor the graphs can do better
+                break  # neither other multipliers nor more edges can improve the bound
         if stalled == PATIENCE:
             length, stalled = length / 2, 0
         multipliers = multipliers + length * (upper - bound) / max(float(excess @ excess), 1.0) * excess

@@ -1,4 +1,4 @@
-"""One pass over the pairs that a labelling separates: what the sparse graph leaves out there, and which to add."""
+"""One pass over the pairs that a labelling separates: the weight that the sparse graph lacks, and edges to add."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a labelling separates among the pairs that are no edges of the sparse graph."""
+    """Pairs that a labelling separates and that are not edges of the sparse graph."""
 
     sums: NDArray
     """For each node, the weight of its separated pairs."""
     edges: Edges
-    """The heaviest of those that the reference labelling does not separate the same way."""
+    """The heaviest of those pairs that the reference labelling does not separate the same way."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class _Heaviest:
         if not tile.size or not self.budget:
             return
         above = tile > self.threshold
-        if np.count_nonzero(above) > self.budget:  # of these, no more than the budget can stay
+        if np.count_nonzero(above) > self.budget:  # at most `budget` of these can stay
             above = tile >= np.partition(tile[above], -self.budget)[-self.budget]
         at, to = np.nonzero(above)
         new = Edges(rows[at], columns[to], tile[at, to].astype(float))
@@ -52,7 +52,7 @@ class _Heaviest:
                 self.settle()
 
     def settle(self) -> Edges:
-        """Drop all but the heaviest, and remember how heavy a newcomer must be."""
+        """Drop all but the heaviest pairs, and remember the weight that a new pair must exceed."""
         edges = sum(self.kept, start=NO_EDGES)
         if len(edges) > self.budget:
             top = np.argpartition(edges.weight, -self.budget)[-self.budget :]
@@ -63,7 +63,7 @@ class _Heaviest:
 
 
 def crossing(coupling: Coupling, labels: NDArray, reference: NDArray, edges: Edges, budget: int) -> Crossing:
-    """Sum the pairs that `labels` separates and `edges` does not hold, and find heavy ones to add.
+    """Sum the pairs that `labels` separates and that are not in `edges`, and find heavy ones to add.
 
     Parameters
     ----------
@@ -72,9 +72,10 @@ def crossing(coupling: Coupling, labels: NDArray, reference: NDArray, edges: Edg
     edges : Edges
         The sparse graph.
     budget : int
-        How many heavy pairs to return at most.
+        The largest number of heavy pairs to return.
     """
-    # Nodes that the reference labels 1 come first on both sides, so that the pairs it separates alike are one corner.
+    # Nodes with label 1 in the reference come first on both sides. So the pairs that it separates the same way are
+    # one corner of the matrix.
     rows = np.concatenate([np.flatnonzero(labels & reference), np.flatnonzero(labels & ~reference)])
     columns = np.concatenate([np.flatnonzero(~labels & reference), np.flatnonzero(~labels & ~reference)])
     corner = int((labels & reference).sum()), int((~labels & reference).sum())
@@ -134,7 +135,7 @@ class _Held:
         return _Held(place[edges.i][order], place[edges.j][order])
 
     def cross_out(self, tile: NDArray, rows: slice, columns: slice) -> None:
-        """Write 0 where the tile meets an edge: the sparse graph counts it."""
+        """Write 0 at the edges of the sparse graph, because they are counted there."""
         first, last = np.searchsorted(self.row, [rows.start, rows.stop])
         column = self.column[first:last]
         mine = np.flatnonzero((column >= columns.start) & (column < columns.stop))

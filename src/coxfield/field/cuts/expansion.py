@@ -1,9 +1,9 @@
-"""Alpha-expansion: a labelling that no move of nodes to a single class improves.
+"""Alpha-expansion: a labelling that cannot be improved by moving nodes to a single class.
 
-In a move, each node that is not labelled alpha may become so: x_i = 1. By eq. smoothingEnergy two nodes that both move
-gain C^(alpha)_ij, two that both stay gain [y_i = y_j] C^(y_i)_ij, and a mixed pair gains nothing: a two-class problem
-with C1 = C^(alpha) and C0 = [y_i = y_j] C^(y_i), submodular by eq. submodularInequality since neither is negative.
-Nodes already labelled alpha are points of class alpha to the others.
+In a move, each node whose label is not alpha may take the label alpha: x_i = 1. By eq. smoothingEnergy two nodes that
+both move gain C^(alpha)_ij, two nodes that both stay gain [y_i = y_j] C^(y_i)_ij, and a mixed pair gains nothing. This
+is a two-class problem with C1 = C^(alpha) and C0 = [y_i = y_j] C^(y_i). It is submodular by eq. submodularInequality,
+because neither is negative. For the other nodes, nodes that already have label alpha are labelled points.
 """
 
 from __future__ import annotations
@@ -25,38 +25,38 @@ if TYPE_CHECKING:
     from coxfield.field.potts import LabelField
 
 State = TypeVar("State")
-ROUNDING = 1e-12  # a gain of less than this share of the cost may be rounding
+ROUNDING = 1e-12  # a gain below this share of the cost may be rounding
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """Where alpha-expansion came to rest."""
+    """The labelling at which alpha-expansion stopped."""
 
     labels: NDArray
     sums: NDArray
-    """The field's neighbour sums at `labels`."""
+    """Neighbour sums of the field at `labels`."""
     cost: float
-    """The energy, as the field's `cost_given` measures it."""
+    """The energy as measured by `LabelField.cost_given`."""
     edges: int
-    """The most edges that one move held."""
+    """The largest number of edges in one move."""
     cuts: int
     moves: int
     """Moves that lowered the energy."""
 
 
 def expand(field: LabelField, labels: NDArray, pairs: Pairs, **solver) -> Expansion:
-    """Move nodes to one class after the other until no class gains.
+    """Move nodes to one class after the other until no move lowers the energy.
 
     The result exceeds the minimum by at most the sum of max_c C^(c)_ij over the pairs that an optimal labelling
-    separates: by no more than the optimum pays for disagreement, the factor 2 of the Potts model.
+    separates. With one shared covariance, the optimum pays just that for disagreement: the factor 2 of the Potts model.
 
     Parameters
     ----------
     field : LabelField
     labels : integer array of shape (n,)
-        Where to start.
+        The start.
     pairs : Pairs
-        Edges to start from in each move.
+        The edges that each move starts from.
     **solver
         `tolerance`, `max_rounds` and `progress` of `minimise`.
     """
@@ -66,23 +66,23 @@ def expand(field: LabelField, labels: NDArray, pairs: Pairs, **solver) -> Expans
 
 
 def in_turn(state: State, n_classes: int, move: Callable[[State, int], tuple[State, bool]]) -> State:
-    """Expand one class after the other until none gains; `move` gives the new state and whether it is better."""
+    """Expand one class after the other until no move helps; `move` returns the new state and whether it is better."""
     alpha, idle = 0, 0
     while idle < n_classes:
         state, gained = move(state, alpha)
-        # A class that has just gained everything it could counts as idle.
+        # A class that has just been expanded gains nothing from a second move.
         idle = 1 if gained else idle + 1
         alpha = (alpha + 1) % n_classes
     return state
 
 
 def gains(before: float, after: float) -> bool:
-    """Whether a cost has fallen by more than rounding."""
+    """Whether a cost fell by more than rounding."""
     return before - after > ROUNDING * before
 
 
 def _try_move(field: LabelField, state: Expansion, alpha: int, pairs: Pairs, solver) -> tuple[Expansion, bool]:
-    """The state after expanding one class; the same labels when the energy would not fall by more than rounding."""
+    """The state after expanding one class; the labels stay if the energy would not fall by more than rounding."""
     nodes = np.flatnonzero(state.labels != alpha)
     if not len(nodes):
         return state, False
@@ -93,7 +93,7 @@ def _try_move(field: LabelField, state: Expansion, alpha: int, pairs: Pairs, sol
 
 
 def _moved(field: LabelField, state: Expansion, moving: NDArray, alpha: int) -> tuple[Expansion, bool]:
-    """The state after the move, if the energy, computed without the cut's help, confirms that it falls."""
+    """The state after the move if the energy, computed independently of the cut, falls."""
     labels = state.labels.copy()
     labels[moving] = alpha
     sums = field.neighbour_sums(labels)
@@ -104,7 +104,7 @@ def _moved(field: LabelField, state: Expansion, moving: NDArray, alpha: int) -> 
 
 
 def _problem(field: LabelField, state: Expansion, alpha: int, nodes: NDArray) -> TwoClasses:
-    """The two-class problem of a move, on the nodes that are not labelled alpha."""
+    """The two-class problem of a move, on the nodes whose label is not alpha."""
     labels, sums, unary = state.labels[nodes], state.sums[nodes], field.relative_unary[nodes]
     row = np.arange(len(nodes))
     if field.shared:

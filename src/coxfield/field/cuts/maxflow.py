@@ -1,7 +1,7 @@
-"""The one door to the max-flow engine: a minimum cut between two terminals, with its rounding error.
+"""The only access to the max-flow engine: a minimum cut between two terminals, with its rounding error.
 
-The engine is OR-tools' push-relabel, whose capacities are 64-bit integers. Capacities are multiplied by a power of two
-that the flow at most fills, and rounded down: what comes back is a lower bound of the real minimum.
+The engine is OR-tools' push-relabel, whose capacities are 64-bit integers. Capacities are multiplied by a power of two,
+chosen so that the flow fits, and rounded down. So the result is a lower bound of the real minimum.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ortools.graph.python.max_flow import SimpleMaxFlow
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BITS = 60  # the flow through any node is at most 2^60, with room below 2^63 for the engine's own sums
+BITS = 60  # the flow through a node is at most 2^60, which leaves room below 2^63 for the engine's own sums
 
 
 @dataclass(frozen=True)
 class MinCut:
-    """A minimum cut, and what is known of its value."""
+    """A minimum cut, and bounds of its value."""
 
     side: NDArray
-    """Whether each node is on the source's side."""
+    """Whether each node is on the side of the source."""
     value: float
     """A lower bound of the minimum."""
     error: float
@@ -39,7 +39,7 @@ def min_cut(source: NDArray, sink: NDArray, i: NDArray, j: NDArray, capacity: ND
     source, sink : arrays of shape (n,)
         Non-negative capacities from the source to each node, and from each node to the sink.
     i, j : integer arrays of shape (m,)
-        Ends of the undirected edges; no pair twice.
+        Ends of the undirected edges; no pair occurs twice.
     capacity : array of shape (m,)
         Non-negative.
 
@@ -49,24 +49,24 @@ def min_cut(source: NDArray, sink: NDArray, i: NDArray, j: NDArray, capacity: ND
     >>> min_cut(np.array([3.0, 0]), np.array([0, 2.0]), np.array([0]), np.array([1]), np.array([1.0])).value
     1.0
     """
-    # What a node passes straight from source to sink needs no engine.
+    # Flow that a node passes directly from source to sink needs no engine.
     through = np.minimum(source, sink)
     base, source, sink = float(through.sum()), source - through, sink - through
     if source.sum() <= sink.sum():
         side, value, error = _max_flow(source, sink, i, j, capacity)
-    else:  # the weaker terminal limits the flow, and as the source it limits what the engine adds up
+    else:  # the weaker terminal is made the source, so that it limits the sums inside the engine
         side, value, error = _max_flow(sink, source, i, j, capacity)
         side = ~side
     return MinCut(side, base + value, error)
 
 
 def _max_flow(source, sink, i, j, capacity) -> tuple[NDArray, float, float]:
-    """The source's side, the flow, and by how much rounding may have lowered it."""
+    """The side of the source, the flow, and how much rounding may have lowered it."""
     n, total = len(source), float(source.sum())
     if not total > 0:
         return np.zeros(n, bool), 0.0, 0.0
     exponent = BITS - math.frexp(total)[1]
-    # No arc carries more than the source gives; twice that is never part of a minimum, not even by rounding.
+    # No arc carries more than the source gives. An arc of twice that capacity is never cut, even after rounding.
     out, back, weights = (_integers(np.minimum(c, 2 * total), exponent) for c in (source, sink, capacity))
     engine = _load(n, out, back, i, j, weights)
     status = engine.solve(n, n + 1)
@@ -83,7 +83,7 @@ def _integers(values: NDArray, exponent: int) -> NDArray:
 
 
 def _load(n: int, source: NDArray, sink: NDArray, i: NDArray, j: NDArray, weights: NDArray) -> SimpleMaxFlow:
-    """Hand the graph to the engine: the source is node n, the sink n + 1, an edge two arcs."""
+    """Give the graph to the engine: the source is node n, the sink is node n + 1, and an edge is two arcs."""
     kept = weights > 0
     i, j, weights = i[kept], j[kept], weights[kept]
     out, back = np.flatnonzero(source), np.flatnonzero(sink)

@@ -4,11 +4,12 @@ The problem is to minimise, over x in {0, 1}^n,
 
     D(x) = sum_i source_i (1 - x_i) + sink_i x_i + sum_{i<j} w_ij |x_i - x_j|,
 
-with all n (n - 1) / 2 couplings positive. Few of them are held as edges. Let y be the best labelling so far. A coupling
-that is no edge is replaced by something smaller that a cut can afford: by w_ij (x_i - x_j) when y has y_i = 1 and
-y_j = 0, a linear term that goes into the terminals; by 0 when y_i = y_j. The sparse problem thus bounds D from below
-everywhere and equals it at y: when y is among its minima, y is a minimum of D. Otherwise its minimum x may be better
-than y and replaces it; and the heaviest pairs at which the bound was slack at x become edges.
+where all n (n - 1) / 2 couplings are positive. Only a few of them are held as edges. Let y be the best labelling so
+far. A coupling that is not an edge is replaced by a smaller term that costs a cut little. If y_i = 1 and y_j = 0, this
+is the linear term w_ij (x_i - x_j), which goes into the terminals. If y_i = y_j, it is 0. So the sparse problem is at
+most D everywhere and equals D at y. If y is a minimum of the sparse problem, y is also a minimum of D. Otherwise the
+sparse problem has another minimum x. If x is better than y, it replaces y. The heaviest pairs whose bound is slack at x
+become edges.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from coxfield.field.couplings import Coupling
     from coxfield.field.graph import Edges
 
-EDGES_A_NODE = 10  # added in a round, at most; or as many as there are already
-MOST_EDGES_A_ROUND = 2**22  # half a gigabyte in the max-flow engine
+EDGES_PER_NODE = 10  # a round adds at most so many, or as many as there are already
+MOST_EDGES_PER_ROUND = 2**22  # half a gigabyte in the max-flow engine
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Incumbent:
 
 @dataclass(frozen=True)
 class Round:
-    """How far a solution has come; handed to `progress` after each round."""
+    """The state of a solution, given to `progress` after each round."""
 
     rounds: int
     edges: int
@@ -70,7 +71,7 @@ class Round:
 
 @dataclass(frozen=True)
 class Solution:
-    """The best labelling found, and the proof."""
+    """The best labelling found, and the proof of how good it is."""
 
     x: NDArray
     cost: float
@@ -103,13 +104,13 @@ def minimise(
     edges : Edges
         The sparse graph to start from, weighted by the problem's coupling.
     tolerance : float
-        Stop when the gap is at most this share of D(x).
+        Stop if the gap is at most this share of D(x).
     max_rounds : int
-        Give up after so many cuts.
+        Stop after so many cuts.
     init : boolean array of shape (n,), optional
         A labelling to start from; otherwise the better of the two constant ones.
     progress : callable, optional
-        Told of each `Round`.
+        Called with each `Round`.
     """
     best = _start(problem, edges, init)
     bound, rounds = 0.0, 0
@@ -120,13 +121,13 @@ def minimise(
         if progress is not None:
             progress(Round(rounds, len(edges), best.cost, bound))
         if best.cost - bound <= tolerance * best.cost or np.array_equal(x, best.x):
-            break  # in the second case only the rounding of capacities is left
+            break  # in the second case the rest of the gap is the rounding of capacities
         best, edges = _improve(problem, edges, best, x)
     return Solution(best.x, best.cost, min(bound, best.cost), edges, rounds)
 
 
 def _start(problem: TwoClasses, edges: Edges, init: NDArray | None) -> Incumbent:
-    """The better constant labelling, which separates nothing, or the given one."""
+    """The given labelling, or the better constant one, which separates nothing."""
     n = len(problem.pull)
     constants = [np.zeros(n, bool), np.ones(n, bool)]
     best = min((Incumbent(x, np.zeros(n), problem.terminal_cost(x)) for x in constants), key=lambda one: one.cost)
@@ -142,31 +143,31 @@ def _cost(problem: TwoClasses, edges: Edges, x: NDArray, omitted: NDArray) -> fl
 
 
 def sparse_minimum(problem: TwoClasses, edges: Edges, best: Incumbent) -> tuple[NDArray, float]:
-    """The minimum of the sparse problem that touches D at the incumbent, and a lower bound of D."""
+    """The minimum of the sparse problem that equals D at the incumbent, and a lower bound of D."""
     # w (x_i - x_j) = w x_i + w (1 - x_j) - w: the sink's end, the source's end, a constant.
     source = np.maximum(problem.pull, 0) + np.where(best.x, 0, best.omitted)
     sink = np.maximum(-problem.pull, 0) + np.where(best.x, best.omitted, 0)
     constant = float(best.omitted[~best.x].sum())
-    # No minimum pays more than the incumbent does: capping capacities above keeps digits for what decides.
+    # No minimum pays more than the incumbent. Limiting the capacities keeps digits for the couplings that decide.
     ceiling = 2 * (best.cost + constant)
     cut = min_cut(np.minimum(source, ceiling), np.minimum(sink, ceiling), edges.i, edges.j, edges.weight)
     return cut.side, cut.value - constant
 
 
 def edge_budget(n: int, held: int) -> int:
-    """How many edges may be added to a graph of n nodes that holds some: ever more, until memory says no."""
-    return min(max(EDGES_A_NODE * n, held), MOST_EDGES_A_ROUND)
+    """How many edges may be added to a graph of n nodes: more in each round, up to a limit by memory."""
+    return min(max(EDGES_PER_NODE * n, held), MOST_EDGES_PER_ROUND)
 
 
 def _improve(problem: TwoClasses, edges: Edges, best: Incumbent, x: NDArray) -> tuple[Incumbent, Edges]:
-    """Take x when it is better, and turn into edges the heaviest pairs that made the bound slack at x."""
+    """Take x if it is better, and add the heaviest pairs whose bound is slack at x as edges."""
     n = len(x)
     seen = crossing(problem.coupling, x, best.x, edges, edge_budget(n, len(edges)))
     cost = _cost(problem, edges, x, seen.sums)
     if cost < best.cost:
         best = Incumbent(x, seen.sums, cost)
-    # What has become an edge is no longer left out. The cost is added up again, because in single precision two passes
-    # give a pair two weights that differ in the last digit, and the bound is to touch the cost to the last of doubles.
+    # New edges no longer count as omitted. The cost is summed again: in single precision, two passes give a pair two
+    # weights that differ in the last digit, but the bound must equal the cost to the last digit of double precision.
     omitted = np.maximum(best.omitted - seen.edges.cut_by(best.x).node_sums(n), 0)
     edges = edges + seen.edges
     return Incumbent(best.x, omitted, _cost(problem, edges, best.x, omitted)), edges

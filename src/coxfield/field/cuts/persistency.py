@@ -1,16 +1,22 @@
 """Labels proven optimal one by one, for more than two classes (after Kovtun).
 
-For a class alpha let the others stand together as one label 'other', with unary term min_{c != alpha} u_i(c) and
-covariance M_ij = max_{c != alpha} C^(c)_ij. Let A be the nodes that a minimum of this two-class problem labels alpha.
-Then some optimal labelling labels all of A alpha.
+For a class alpha, combine all other classes into one label 'other'. Its unary term is min_{c != alpha} u_i(c), and its
+covariance is M_ij = max_{c != alpha} C^(c)_ij. Let A be the nodes with label alpha in a minimum of this two-class
+problem. Then some optimal labelling gives alpha to all of A.
 
-Proof. Let y be any labelling, y' the same with A labelled alpha, and B the nodes of A that y labels otherwise. From y
-to y' the unary terms fall by sum_B u_i(y_i) - u_i(alpha), the pairs within B by C^(alpha) - [y_i = y_j] C^(y_i), pairs
-between B and the rest of A by C^(alpha), and pairs between B and nodes outside A by at least -[y_i = y_j] C^(y_i). None
-of these is smaller than what the two-class energy falls by when B goes from 'other' to alpha, the rest of A being alpha
-and all else 'other'; and that fall is not negative because A is a minimum. So E(y') <= E(y).
+Proof. Let y be any labelling. Let y' be y with label alpha on A. Let B be the nodes of A whose label in y is not alpha.
+From y to y' the energy falls by
 
-With one shared covariance M = C; class-specific covariances need no restriction.
+- sum_B u_i(y_i) - u_i(alpha), in the unary terms;
+- C^(alpha) - [y_i = y_j] C^(y_i), in the pairs within B;
+- C^(alpha), in the pairs between B and the rest of A;
+- at least -[y_i = y_j] C^(y_i), in the pairs between B and nodes outside A.
+
+Compare the two-class energy when B goes from 'other' to alpha, while the rest of A is alpha and all other nodes are
+'other'. Each of its terms falls by no more than the term above. Its total fall is not negative, because A is a minimum.
+So E(y') <= E(y).
+
+With one shared covariance, M = C. Class-specific covariances need no extra condition.
 """
 
 from __future__ import annotations
@@ -34,18 +40,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Persistency:
-    """Labels that belong to an optimal labelling, all together."""
+    """Labels that all belong to one optimal labelling."""
 
     labels: NDArray
     """-1 where nothing is proven."""
     slack: float
-    """What the gaps of the cuts leave open: the labels belong to a labelling at most this much above the minimum."""
+    """The sum of the gaps of the cuts: the labels belong to a labelling at most this much above the minimum."""
     edges: int
     cuts: int
 
 
 def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, **solver) -> Persistency:
-    """Prove labels, class by class; what is proven for one class is data to the next."""
+    """Prove labels, class by class. Labels proven for one class are given labels for the next."""
     known, slack, edges, cuts = np.full(len(field), -1), 0.0, 0, 0
     left, rest = field, np.arange(len(field))
     for alpha in range(field.n_classes):
@@ -61,7 +67,7 @@ def persistent_labels(field: LabelField, pairs: Pairs, *, tolerance: float, **so
 
 
 def _alpha_against_others(field: LabelField, pairs: Pairs, alpha: int, **solver) -> Solution:
-    """Minimise the two-class energy of a class against the best of the others."""
+    """Minimise the two-class energy of a class against the best of the other classes."""
     others = [c for c in range(field.n_classes) if c != alpha]
     coupling = couple(field, alpha, others)
     pull = field.relative_unary[:, others].min(axis=1) - field.relative_unary[:, alpha]

@@ -1,4 +1,4 @@
-"""`map_labels`: the most probable labelling of a field, and the proof."""
+"""`map_labels`: the most probable labelling of a field, and a proof of how good it is."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MapResult:
-    """A labelling of least energy, as far as it is proven."""
+    """A labelling of least energy, and how far this is proven."""
 
     labels: NDArray
-    """Class of each node, shape (n,). Kernel values that underflow count as 0: a node for which all do, with equal
-    means, is a tie, and any class is optimal there."""
+    """Class of each node, shape (n,). Kernel values that underflow count as 0. If all values of a node underflow and
+    the means are equal, any class is optimal for it."""
     energy: float
     """E(labels)."""
     lower_bound: float
@@ -41,25 +41,25 @@ class MapResult:
     gap: float
     """energy - lower_bound, computed without cancellation."""
     cost: float
-    """What the labels pay beyond each node's cheapest class, plus for disagreement: the scale to judge the gap by."""
+    """What the labels pay for disagreement and beyond the cheapest class of each node. The gap is relative to it."""
     certified: NDArray
-    """Whether each label is proven, shape (n,): the certified labels, together, belong to a labelling whose energy is
-    within the tolerance of the minimum. Where several labellings are that good, one of them is meant."""
+    """Whether each label is proven, shape (n,). All certified labels belong to one labelling whose energy is within the
+    tolerance of the minimum. Several labellings may be that good."""
     edges: int
-    """The most couplings that one cut held."""
+    """The largest number of couplings in one cut."""
     cuts: int
-    """Minimum cuts solved."""
+    """Number of minimum cuts."""
     rounds: int
-    """Rounds of adding edges (two classes), or moves that lowered the energy (more)."""
+    """Two classes: rounds of adding edges. More classes: moves that lowered the energy."""
 
     def rescaled(self, factor: float, constant: float = 0.0) -> MapResult:
-        """The same labels when all of the energy but a constant is multiplied: another temperature."""
+        """The same labels at another temperature: all of the energy but a constant is multiplied."""
         energy, bound = (constant + factor * (value - constant) for value in (self.energy, self.lower_bound))
         return replace(self, energy=energy, lower_bound=bound, gap=factor * self.gap, cost=factor * self.cost)
 
     @property
     def relative_gap(self) -> float:
-        """The gap as a share of the cost; constants of the energy, however large, do not make it look small."""
+        """The gap as a share of the cost. Large constants of the energy do not make it look small."""
         return self.gap / self.cost if self.cost > 0 else 0.0
 
 
@@ -74,23 +74,23 @@ def map_labels(
 ) -> MapResult:
     """Find the labelling of least energy, the maximum a posteriori.
 
-    Two classes: exactly, by minimum cuts of sparse graphs, however many couplings there are. More: labels that can be
-    proven are fixed, alpha-expansion labels the rest, and a Lagrangian bound says how far the energy may be from the
-    minimum.
+    For two classes it is exact, by minimum cuts of sparse graphs, however many couplings there are. For more classes,
+    labels that can be proven are fixed, and alpha-expansion labels the rest. A Lagrangian bound says how far the energy
+    may be from the minimum.
 
     Parameters
     ----------
     field : LabelField
     tolerance : float, default=1e-9
-        A gap that counts as none, as a share of the result's `cost`.
+        A gap of at most this share of the result's `cost` counts as zero.
     max_rounds : int, default=100
-        Give up on a two-class problem after so many cuts.
+        Stop a two-class problem after so many cuts.
     n_jobs : int, optional
         Threads; see `coxfield.threads.use`.
     progress : callable, optional
-        Told of each `Round`.
+        Called with each `Round`.
     init : integer array of shape (n,), optional
-        A labelling to start from; by default the better constant one for two classes, the supervised one for more.
+        A labelling to start from. By default the better constant one for two classes, the supervised one for more.
 
     Examples
     --------
@@ -125,27 +125,27 @@ def _check_init(init, field: LabelField) -> NDArray:
 
 @dataclass(frozen=True)
 class Found:
-    """A labelling, and what its proof can build on."""
+    """A labelling, and what is needed for its proof."""
 
     labels: NDArray
     pairs: Pairs
     cut: Solution | None = None
-    """Of two classes: the cut, which is its own proof."""
+    """For two classes: the cut, which is its own proof."""
     proven: Persistency | None = None
-    """Of more classes: the labels that are proven one by one."""
+    """For more classes: the labels that are proven one by one."""
     rest: LabelField | None = None
-    """The field of the nodes whose labels are not."""
+    """The field of the nodes whose labels are not proven."""
     expansion: Expansion | None = None
-    """What expansion made of them."""
+    """Their labels by alpha-expansion."""
 
 
 def find(field: LabelField, pairs: Pairs, init: NDArray | None = None, **solver) -> Found:
-    """The most probable labelling that is known how to find, without more of a proof than finding it takes.
+    """A labelling of low energy, without any proof that is not part of finding it; exact for two classes.
 
     Parameters
     ----------
     field : LabelField
-        With at least one node and two classes.
+        It has at least one node and two classes.
     pairs : Pairs
         The sparse graph to start from.
     init : integer array of shape (n,), optional

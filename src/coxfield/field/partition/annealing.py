@@ -1,17 +1,18 @@
-r"""The partition function by annealed importance sampling (Neal, 2001): couplings are turned up while labels follow.
+r"""The partition function by annealed importance sampling (Neal, 2001): couplings grow step by step and labels follow.
 
-The weights exp(-sum_i u_i(y_i) + beta A(y)), with A(y) = sum_{i<j} [y_i = y_j] C^(y_i)(x_i, x_j) the agreement of a
-labelling, lead from independent nodes at beta = 0, where log Z_0 = sum_i log sum_c exp(-u_i(c)) and labels are drawn
-exactly, to the label field at beta = 1. A particle moves by a sampler that leaves each of them as it is, and
+Let A(y) = sum_{i<j} [y_i = y_j] C^(y_i)(x_i, x_j) be the agreement of a labelling. The weights
+exp(-sum_i u_i(y_i) + beta A(y)) lead from independent nodes at beta = 0 to the label field at beta = 1. At beta = 0
+log Z_0 = sum_i log sum_c exp(-u_i(c)), and labels are drawn exactly. A particle moves by a sampler that keeps the
+distribution at each beta, and has the log weight
 
-.. math:: \log w = \sum_k (\beta_{k+1} - \beta_k) A(y_k)
+.. math:: \log w = \sum_k (\beta_{k+1} - \beta_k) A(y_k).
 
-is its log weight: the mean of w is Z / Z_0 without bias, however slowly the labels follow, provided that the
-temperatures were fixed before.
+The mean of w is an unbiased estimate of Z / Z_0, even if the labels follow slowly. The temperatures must be fixed
+before.
 
-They are fixed by a pilot run, at equal steps of thermodynamic length, the integral of the standard deviation of A over
-beta: that gives each step the same share of the variance of log w. Their number follows from the variance that the
-pilot's own weights have, which is larger where labels follow slowly.
+A pilot run fixes them at equal steps of thermodynamic length, which is the integral of the standard deviation of A over
+beta. This gives each step the same share of the variance of log w. The number of temperatures follows from the variance
+of the pilot's own weights, which is larger if labels follow slowly.
 """
 
 from __future__ import annotations
@@ -36,19 +37,20 @@ if TYPE_CHECKING:
     from coxfield.field.rows import CouplingRows
     from coxfield.field.sampling.chains import State
 
-ROWS = 512  # nodes whose couplings are looked at together
-PILOTS = 64  # particles of the pilot run: its standard deviations are right to a tenth
+ROWS = 512  # nodes whose couplings are read together
+PILOTS = 64  # particles of the pilot run: its standard deviations have errors of a tenth
 PILOT_STEP = 0.25  # thermodynamic length of its steps
-VARIANCE = 0.5  # of the log weights, aimed at: two thirds of the particles are then effective
-FEWEST, MOST = 4, 2000  # temperatures, unless asked for
+VARIANCE = 0.5  # wanted variance of the log weights: two thirds of the particles are then effective
+FEWEST, MOST = 4, 2000  # temperatures, unless the user gives their number
 
 
 @dataclass(frozen=True)
 class Alternation:
     """Sample a field by Gibbs sweeps and Swendsen-Wang moves in turn.
 
-    Where classes have couplings of different strength, turning them up may move the weight from one class to another at
-    once, and no sweep of single nodes follows; clusters do. Where clusters of three classes are slow, sweeps are not.
+    If classes have couplings of different strength, growing couplings may suddenly move the weight from one class to
+    another. Sweeps of single nodes do not follow such a change, but clusters do. With three classes clusters may be
+    slow, and then sweeps help.
     """
 
     field: LabelField
@@ -70,30 +72,30 @@ class Alternation:
 
 @dataclass(frozen=True)
 class AnnealedWeights:
-    """What the particles of an annealing run weigh: the mean of their weights is Z over that of the start."""
+    """The weights of the particles of an annealing run. The mean weight is Z divided by the Z of the start."""
 
     log_start: float
     """log Z of the distribution at the start."""
     log_weights: NDArray
     """Shape (n_particles,)."""
     temperatures: NDArray
-    """From the start to the end, both included."""
+    """From the start to the end, including both."""
     resolution: float = 0.0
-    """An error of the mean's logarithm that equal weights may still hide."""
+    """An error of the log of the mean that does not show in the spread of the weights."""
 
 
 def anneal(sampler, rng: np.random.Generator, n_particles: int, n_temperatures: int | None = None) -> AnnealedWeights:
-    """Weigh particles that follow the field from no coupling to full coupling.
+    """Compute the weights of particles that follow the field from no coupling to full coupling.
 
     Parameters
     ----------
     sampler : Gibbs, SwendsenWang or Alternation
-        What moves the labels; its field is the one in question.
+        Moves the labels. Its field is the one whose Z is wanted.
     rng : numpy Generator
     n_particles : int
-        Independent ones, all moved at once.
+        Independent particles, all moved at once.
     n_temperatures : int, optional
-        Steps between beta = 0 and 1; by default as many as a pilot run suggests.
+        Steps between beta = 0 and 1. By default as many as a pilot run suggests.
     """
     field, couplings = sampler.field, coupling_rows(sampler.field, ROWS)
     log_start = float(logsumexp(-field.relative_unary, axis=1).sum() - field.common_unary.sum())
@@ -102,7 +104,7 @@ def anneal(sampler, rng: np.random.Generator, n_particles: int, n_temperatures: 
     log_weights = np.zeros(n_particles)
     for before, after in pairwise(betas):
         log_weights += (after - before) * agreement(couplings, state.labels)
-        if after < 1:  # labels at beta = 1 weigh nothing more
+        if after < 1:  # moves at beta = 1 would not change the weights
             state = sampler.step(rng, state, after)
     return AnnealedWeights(log_start, log_weights, betas)
 
@@ -119,9 +121,9 @@ def agreement(couplings: CouplingRows, labels: NDArray) -> NDArray:
 
 
 def _temperatures(sampler, couplings: CouplingRows, rng, n_temperatures: int | None) -> NDArray:
-    """Equal steps of the thermodynamic length that a pilot run measured."""
+    """Equal steps of the thermodynamic length, as measured by a pilot run."""
     pilot = _pilot(sampler, couplings, rng)
-    # The variance of the log weights falls as one over the number of steps.
+    # The variance of the log weights is proportional to one over the number of steps.
     wanted = len(pilot.betas) * pilot.log_weights.var(ddof=1) / VARIANCE
     steps = n_temperatures or int(np.clip(np.ceil(wanted), FEWEST, MOST))
     return np.interp(np.linspace(0, pilot.lengths[-1], steps + 1), pilot.lengths, pilot.betas)
@@ -136,9 +138,9 @@ class _Pilot:
 
 
 def _pilot(sampler, couplings: CouplingRows, rng) -> _Pilot:
-    """Anneal a few particles, each step as long as the last spread allows.
+    """Anneal a few particles, with steps as long as the last standard deviation allows.
 
-    One unit of length is spread evenly over the path, for what the pilot does not see.
+    One unit of length is distributed evenly over the path, because the pilot may miss something.
     """
     state = sampler.init(rng, PILOTS)
     betas, lengths, log_weights = [0.0], [0.0], np.zeros(PILOTS)

@@ -1,12 +1,11 @@
 r"""The partition function of the label field, and the joint predictive probabilities that it normalises.
 
 Eqs conditionalModel and explicitMRF divide the weight of a labelling by M(x), the product density of the superposition
-process. With the known labels y of some points absorbed in the field, as `LabelField` does, the sum over the unknown
-ones is
+process. In a `LabelField`, points with known labels act through the unary terms. The sum over the unknown labels y* is
 
 .. math:: Z = \sum_{y^*} e^{-E(y^*)} = \frac{\sum_{y^*} \prod_c m^{(c)}(x^{(c)}, x^{*(c)})}{\prod_c m^{(c)}(x^{(c)})},
 
-the product density of new points of unknown class beside the labelled ones. Without labelled points it is M(x*).
+the product density of new points of unknown class, given the labelled ones. Without labelled points it is M(x*).
 """
 
 from __future__ import annotations
@@ -31,32 +30,32 @@ if TYPE_CHECKING:
 
 METHODS = "auto", "enumerate", "annealing", "subgraphs"
 SAMPLERS = {"both": Alternation, "gibbs": Gibbs, "swendsen-wang": SwendsenWang}
-QUICKLY_LISTED = 2**16  # labellings that take less time to list than to sample
-ENOUGH = 32  # effective particles, below which their spread says little about the error
+QUICKLY_LISTED = 2**16  # up to so many labellings, listing takes less time than sampling
+ENOUGH = 32  # effective particles; with fewer, their spread says little about the error
 
 
 @dataclass(frozen=True)
 class LogPartition:
-    """log Z of a label field, and how well it is known."""
+    """log Z of a label field, and its precision."""
 
     log_z: float
     standard_error: float
-    """Of log_z; 0 by enumeration."""
+    """Standard error of log_z; 0 by enumeration."""
     effective_particles: float
-    """As many particles of equal weight would be as good; infinite by enumeration."""
+    """The number of particles of equal weight that would be as precise; infinite by enumeration."""
     n_temperatures: int
-    """Steps between the distribution that is known in closed form and the field; 0 by enumeration."""
+    """Steps between the distribution known in closed form and the field; 0 by enumeration."""
     method: str
     """"enumerate", "annealing" or "subgraphs"."""
 
 
 @dataclass(frozen=True)
 class LogPredictive:
-    """The logarithm of a predictive probability or density, and how well it is known."""
+    """The logarithm of a predictive probability or density, and its precision."""
 
     value: float
     standard_error: float
-    """Of value; 0 by enumeration."""
+    """Standard error of value; 0 by enumeration."""
 
 
 def log_partition(
@@ -68,21 +67,24 @@ def log_partition(
     n_temperatures: int | None = None,
     random_state=None,
 ) -> LogPartition:
-    """Logarithm of the sum of exp(-E(y)) over all labellings; without labelled points log M(x) of eq. conditionalModel.
+    """Logarithm of the sum of exp(-E(y)) over all labellings.
+
+    Without labelled points it is log M(x) of eq. conditionalModel.
 
     Parameters
     ----------
     field : LabelField
     method : {"auto", "enumerate", "annealing", "subgraphs"}, default="auto"
-        "enumerate" lists all labellings; "annealing" is annealed importance sampling, for any field; "subgraphs" is the
-        chain of Jerrum and Sinclair, a check for two classes of one covariance, equal means and no labelled point.
-        "auto" lists up to 65,536 labellings and anneals beyond.
+        "enumerate" lists all labellings. "annealing" is annealed importance sampling, for any field. "subgraphs" is the
+        chain of Jerrum and Sinclair, a check for two classes with one covariance, equal means and no labelled points.
+        "auto" lists up to 65,536 labellings, and anneals if there are more.
     sampler : {"both", "gibbs", "swendsen-wang"}, default="both"
-        What moves the labels of annealing; "both" in turn.
+        How annealing moves the labels; "both" alternates.
     n_particles : int, default=512
-        Independent particles, or chains of subgraphs; the standard error falls with the square root of their number.
+        Independent particles, or chains of subgraphs. The standard error is proportional to one over the square root of
+        their number.
     n_temperatures : int, optional
-        Steps from the distribution known in closed form to the field; by default as many as the field needs.
+        Steps from the distribution known in closed form to the field. By default as many as the field needs.
     random_state : int, numpy Generator or None
 
     Returns
@@ -122,23 +124,23 @@ def log_joint_predictive(field: LabelField, labels, *, random_state=None, **opti
 
     .. math:: \log \Pr(y^*) = -E(y^*) - \log Z,
 
-    and when the field has other unlabelled points, over whose labels one sums,
+    If the field has other unlabelled points, their labels are summed over:
 
     .. math:: \log \Pr(y^*) = -E(y^*) + \log Z_{\text{others given } y^*} - \log Z.
 
     Parameters
     ----------
     field : LabelField
-        Of the test points, and of any unlabelled points that help.
+        The field of the test points and of any other unlabelled points.
     labels : array-like of shape (n,)
-        Class of each node, -1 for those that are summed over.
+        Class of each node, -1 for nodes whose labels are summed over.
     random_state : int, numpy Generator or None
     **options
         Passed on to `log_partition`.
 
     Examples
     --------
-    Test points that are neighbours are probably of one class, which no product of single probabilities can say:
+    Neighbouring test points probably have one class. A product of single probabilities cannot show this:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -166,14 +168,14 @@ def log_predictive_density(field: LabelField, new, *, random_state=None, **optio
     ----------
     field : LabelField
     new : array of shape (n_new,)
-        The new points, as numbers of nodes; the other nodes, and the labelled points, are those that are given.
+        The new points, as numbers of nodes. The other nodes and the labelled points are given.
     random_state : int, numpy Generator or None
     **options
         Passed on to `log_partition`.
 
     Examples
     --------
-    Points attract others, of whatever class:
+    Points attract others of any class:
 
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield.field import LabelField, log_predictive_density
@@ -197,10 +199,10 @@ def _difference(one: LogPartition, other: LogPartition, constant: float = 0.0) -
 
 
 def _estimate(annealed: AnnealedWeights, method: str) -> LogPartition:
-    """The log of the mean weight, and the jackknife's standard error of it.
+    """The log of the mean weight, and its standard error by the jackknife.
 
-    The jackknife leaves out a particle at a time, and says more than linear error propagation where few particles have
-    most of the weight.
+    The jackknife leaves out one particle at a time. If few particles have most of the weight, it is more reliable than
+    linear error propagation.
     """
     top, n = annealed.log_weights.max(), len(annealed.log_weights)
     weights = np.exp(annealed.log_weights - top)
@@ -220,7 +222,7 @@ def _estimate(annealed: AnnealedWeights, method: str) -> LogPartition:
 def _warn_if_few(effective: float, n_particles: int, method: str) -> None:
     if effective < min(ENOUGH, n_particles / 4):
         warnings.warn(
-            f"{method} left {effective:.1f} effective particles of {n_particles}, and the standard error may be too "
+            f"{method} left {effective:.1f} effective particles of {n_particles}, so the standard error may be too "
             "small: give more n_temperatures or n_particles",
             stacklevel=4,
         )

@@ -1,7 +1,7 @@
 """The loop that all samplers of the label field share, and what it returns.
 
-A sampler is two functions: `init` makes a state and `step` the next one, for several chains at once. Everything else,
-from burn-in to standard errors, is written here once.
+A sampler is two functions: `init` makes a state and `step` makes the next one, for several chains at once. Everything
+else, from burn-in to standard errors, is written here once.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
     from coxfield.field.potts import LabelField
 
-SERIES = 2**26  # numbers of a series that are held, a quarter of a gigabyte; beyond that, means of batches
-FEWEST_BATCHES = 32  # a chain, however large the field
+SERIES = 2**26  # numbers of a series that are held, a quarter of a gigabyte; longer series become means of batches
+FEWEST_BATCHES = 32  # per chain, even for large fields
 
 
 @dataclass(frozen=True)
 class State:
-    """What the next step of a sampler needs, and what the last one knew."""
+    """What the next step of a sampler needs, and what is known from the last step."""
 
     labels: NDArray
     """Class of each node in each chain, shape (n_chains, n)."""
     probabilities: NDArray | None = None
-    """The distribution that each label was drawn from, shape (n_chains, n, Q), where the sampler knows it. Its mean is
-    the marginal, as the mean of the labels is, and varies less."""
+    """The distribution from which each label was drawn, shape (n_chains, n, Q), if the sampler knows it. Its mean is
+    the marginal, like the mean of the labels, but it varies less."""
 
 
 class Sampler(Protocol):
-    """What the loop asks of a sampler."""
+    """What the loop needs from a sampler."""
 
     @property
     def field(self) -> LabelField:
@@ -58,7 +58,7 @@ def draw(rng: np.random.Generator, logits: NDArray) -> NDArray:
 
 
 def initial_state(field: LabelField, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
-    """Given labels for all chains or for each; otherwise independent draws by the unary terms, couplings ignored.
+    """Given labels, common to all chains or separate for each; by default independent draws by the unary terms alone.
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def initial_state(field: LabelField, rng: np.random.Generator, n_chains: int = 1
     labels = np.asarray(labels)
     if labels.shape not in (shape, shape[1:]) or labels.min(initial=0) < 0 or labels.max(initial=0) >= field.n_classes:
         raise ValueError(
-            f"labels must hold a class below {field.n_classes} for each of the {shape[1]} nodes, for all "
-            f"{n_chains} chains together or for each; got an array of shape {labels.shape}"
+            f"labels must hold a class below {field.n_classes} for each of the {shape[1]} nodes, once for all "
+            f"{n_chains} chains or once per chain; got an array of shape {labels.shape}"
         )
     return State(np.broadcast_to(labels, shape).astype(int))
 
@@ -87,12 +87,12 @@ class Samples:
     """Draws from a label field, and how far they can be trusted; made by `sample`."""
 
     labels: NDArray | None
-    """Class of each node in each draw, shape (n_chains, n_samples, n), in the smallest integer type; None if they were
-    not to be kept."""
+    """Class of each node in each draw, shape (n_chains, n_samples, n), in the smallest integer type; None with
+    `keep_labels=False`."""
     series: NDArray
-    """Probability of each class at each node, shape (n_chains, n_batches, n, Q): the distribution that each draw came
-    from where the sampler knows it (Rao-Blackwell), the draw itself otherwise. Means of batches of consecutive draws
-    where single ones would take too much memory."""
+    """Probability of each class at each node, shape (n_chains, n_batches, n, Q). If the sampler knows the distribution
+    of each draw, this is it (Rao-Blackwell); otherwise it is the draw itself. If single draws would take too much
+    memory, means of batches of consecutive draws are held."""
     variances: NDArray
     """Variance of the series over single draws, all chains together, shape (n, Q)."""
     n_draws: int
@@ -110,9 +110,9 @@ class Samples:
 
     @cached_property
     def effective_sample_size(self) -> NDArray:
-        """Independent draws whose mean would be as precise as that of the series, shape (n, Q).
+        """Number of independent draws whose mean would be as precise as that of the series, shape (n, Q).
 
-        The number of draws where nothing varied.
+        If nothing varied, it is the number of draws.
         """
         varied = (self._series_errors > 0) & (self.variances > 0)
         full = np.full(self.variances.shape, float(self.n_draws))
@@ -122,16 +122,16 @@ class Samples:
     def standard_errors(self) -> NDArray:
         """Standard errors of the marginals, shape (n, Q); never 0.
 
-        To the error of the series is added (in squares) that of something which none of the draws showed, counted as
-        effective draws of the slowest node: no chain can exclude what it has not seen. It is the whole error of a node
-        that never changes.
+        Two errors are added in squares. The first is the error of the series. The second is the error of an event that
+        no draw showed, computed with the effective sample size of the slowest node, because no chain can exclude what
+        it has not seen. For a node that never changes, the second is the whole error.
         """
         slowest = min(self.effective_sample_size.min(initial=self.n_draws), self.n_draws)
         return np.hypot(self._series_errors, never_seen_error(slowest))
 
     @cached_property
     def r_hat(self) -> NDArray:
-        """Split R-hat of the series, shape (n, Q); 1 for a node that never changes and is alike in all chains."""
+        """Split R-hat of the series, shape (n, Q); 1 for a node that never changes and is the same in all chains."""
         return r_hat(self.series)
 
 
@@ -147,27 +147,27 @@ def sample(
     random_state=None,
     done: Callable[[int], None] | None = None,
 ) -> Samples:
-    """Run several chains of a sampler and collect what they visit.
+    """Run several chains of a sampler and collect their draws.
 
     Parameters
     ----------
     sampler : Gibbs, SwendsenWang, PerturbAndMap or RandomisedCut
     n_samples : int
-        Draws to keep of each chain.
+        Draws to keep per chain.
     n_chains : int, default=4
         Independent chains, all moved at once.
     burn_in : int, optional
-        Steps before the first draw that is kept; by default a tenth of the steps that follow, at least 10.
+        Steps before the first draw that is kept. By default a tenth of the steps that follow, at least 10.
     thin : int, default=1
         Steps per draw.
     labels : integer array of shape (n,) or (n_chains, n), optional
-        Where to start; by default independent draws by the unary terms.
+        The start. By default independent draws by the unary terms.
     keep_labels : bool, default=True
         Whether to keep the labels of all draws.
     random_state : int, Generator or None
         Seed of the random numbers.
     done : callable, optional
-        Told of each number of steps done.
+        Called with the number of steps done.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def sample(
 
 
 def states(sampler: Sampler, rng: np.random.Generator, state: State, n_steps: int) -> Iterator[State]:
-    """The states after each of some steps."""
+    """The state after each of `n_steps` steps."""
     for _ in range(n_steps):
         state = sampler.step(rng, state)
         yield state
@@ -208,7 +208,7 @@ def _check_numbers(n_samples: int, burn_in: int, thin: int) -> None:
 
 
 class _Kept:
-    """What the loop has collected so far."""
+    """The draws that the loop has collected so far."""
 
     def __init__(self, field: LabelField, n_chains: int, n_samples: int, keep_labels: bool):
         n, Q = len(field), field.n_classes
@@ -216,12 +216,12 @@ class _Kept:
         self.batch = -(-n_samples // most)
         smallest = np.min_scalar_type(Q - 1)
         self.labels = np.empty((n_chains, n_samples, n), smallest) if keep_labels else None
-        # A last batch that is not full would have another variance: it is left out.
+        # A last batch that is not full is left out, because its variance would be different.
         self.series = np.zeros((n_chains, n_samples // self.batch, n, Q), np.float32)
         self._sums, self._squares, self._count = np.zeros((n, Q)), np.zeros((n, Q)), n_chains * n_samples
 
     def add(self, number: int, state: State) -> None:
-        """Take in one draw of each chain."""
+        """Add one draw of each chain."""
         known = state.probabilities
         if known is None:
             known = (state.labels[:, :, None] == np.arange(self.series.shape[3])).astype(float)

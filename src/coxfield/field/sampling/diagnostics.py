@@ -1,17 +1,19 @@
 r"""How far chains can be trusted: effective sample size, split R-hat, standard errors of means.
 
-A series has shape (n_chains, n_draws, ...), and everything is computed for each of the trailing entries. With W the
-mean variance within chains, B / n_draws the variance of the chains' means, and V = (1 - 1 / n_draws) W + B / n_draws,
+A series has shape (n_chains, n_draws, ...). Everything is computed for each of the trailing entries. Let W be the mean
+variance within chains, B / n_draws the variance of the means of the chains, and V = (1 - 1 / n_draws) W + B / n_draws.
+Then
 
 .. math:: \hat R = \sqrt{V / W}, \qquad N_{\mathrm{eff}} = \frac{m n}{-1 + 2 \sum_k P_k}, \qquad
           P_k = \rho_{2k} + \rho_{2k+1}, \qquad \rho_t = 1 - \frac{W - \bar\gamma_t}{V},
 
-where the mean autocovariances of the chains are :math:`\bar\gamma_t` and the sum stops at the first negative P_k,
-each being at most the one before: Geyer's (1992) initial monotone sequence. Chains are split in half first, so that a
-drift shows as a difference between chains (Gelman et al., Bayesian Data Analysis, 3rd edition, section 11.4).
+where :math:`\bar\gamma_t` are the mean autocovariances of the chains. The sum stops at the first negative P_k, and each
+P_k is reduced to the one before if it is larger: Geyer's (1992) initial monotone sequence. Chains are split in half
+first, so that a drift shows as a difference between chains (Gelman et al., Bayesian Data Analysis, 3rd edition, section
+11.4).
 
-A series that never changes carries no information on its variance: its R-hat is 1 when all chains agree and infinite
-when they do not, and it counts as if its draws were independent.
+A series that never changes has no information on its variance. Its R-hat is 1 if all chains agree and infinite if they
+do not. Its draws count as independent.
 """
 
 from __future__ import annotations
@@ -24,12 +26,12 @@ from scipy import fft
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FEWEST = 4  # draws a chain: two in each half
-NUMBERS = 2**22  # of a series transformed at a time
+FEWEST = 4  # draws per chain: two in each half
+NUMBERS = 2**22  # numbers of a series that are transformed at a time
 
 
 def r_hat(series: NDArray) -> NDArray:
-    """Split R-hat: near 1 when the halves of all chains look alike.
+    """Split R-hat: near 1 if the halves of all chains look alike.
 
     Parameters
     ----------
@@ -48,9 +50,9 @@ def r_hat(series: NDArray) -> NDArray:
 
 
 def effective_sample_size(series: NDArray) -> NDArray:
-    """Independent draws whose mean would be as precise as that of the series.
+    """Number of independent draws whose mean would be as precise as that of the series.
 
-    At most the number of draws times its logarithm to base ten, which only chains that alternate could exceed.
+    It is limited to the number of draws times its logarithm to base ten. Only alternating chains could exceed this.
 
     Parameters
     ----------
@@ -92,9 +94,9 @@ def standard_error(series: NDArray) -> NDArray:
 
 
 def never_seen_error(n_draws: float) -> float:
-    """Standard error of the share of something that none, or all, of so many independent draws showed.
+    """Standard error of the frequency of an event that occurred in none, or in all, of n independent draws.
 
-    By the estimate (k + 1/2) / (n + 1) of a share of k in n draws: the honest answer is not 0.
+    It uses the estimate (k + 1/2) / (n + 1) for an event that occurred k times in n draws, so it is not 0.
 
     Examples
     --------
@@ -106,7 +108,7 @@ def never_seen_error(n_draws: float) -> float:
 
 
 def _split(series: NDArray) -> NDArray:
-    """Each chain as two, the draw in the middle of an odd number left out."""
+    """Each chain as two halves; an odd number of draws loses the one in the middle."""
     series = np.asarray(series)
     if series.ndim < 2 or series.shape[1] < FEWEST:
         raise ValueError(
@@ -118,7 +120,7 @@ def _split(series: NDArray) -> NDArray:
 
 
 def _variances(halves: NDArray) -> tuple[NDArray, NDArray]:
-    """W and V; exactly 0 where nothing changes, whatever rounding does to the mean."""
+    """W and V; exactly 0 for a series that never changes, even if its mean is rounded."""
     n = halves.shape[1]
     within = halves.var(axis=1, ddof=1, dtype=float).mean(axis=0)
     between = halves.mean(axis=1, dtype=float).var(axis=0, ddof=1)
@@ -143,7 +145,7 @@ def _mean_autocovariances(halves: NDArray) -> NDArray:
 
 
 def _monotone_pairs(covariances: NDArray, within: NDArray, total: NDArray) -> NDArray:
-    """P_k, none above the one before, 0 from the first negative one on."""
+    """P_k, with none above the one before and 0 from the first negative one on."""
     scale = np.where(total > 0, total, 1.0)
     correlations = 1 - (within - covariances) / scale
     correlations[0] = 1

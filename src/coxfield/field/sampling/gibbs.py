@@ -1,4 +1,4 @@
-"""Gibbs sampling of the label field: node after node drawn given all others, several chains at once."""
+"""Gibbs sampling of the label field: each node in turn is drawn given all others, in several chains at once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from coxfield.field.potts import LabelField
 
-BLOCK = 128  # nodes drawn together; at 1,000 nodes half and double of it are as fast
+BLOCK = 128  # nodes drawn together; with 1,000 nodes, half and double of it are as fast
 
 
 @dataclass(frozen=True)
 class Gibbs:
     """Sample a field by drawing each node in turn from its conditional distribution (systematic scan).
 
-    A sweep draws its random numbers first: with Gumbel variables g the class of node i is the c that maximises
-    S_i(c) - u_i(c) + g_i(c), where the neighbour sums S_i hold new labels of the nodes before i and old labels of those
-    after. A block of nodes solves these equations by fixed-point iteration. Their solution is unique, for each node
-    depends only on earlier ones, and is what the sequential scan would return; a few matrix products find it.
+    A sweep draws its random numbers first. With Gumbel variables g the class of node i is the c that maximises
+    S_i(c) - u_i(c) + g_i(c). The neighbour sums S_i use new labels for nodes before i and old labels for nodes after i.
+    These equations are solved for a block of nodes by fixed-point iteration. Their solution is unique, because each
+    node depends only on earlier ones. It is the result of the sequential scan, found by a few matrix products.
 
     Examples
     --------
@@ -60,9 +60,9 @@ class Gibbs:
         rng : numpy Generator
         state : State
         coupling : float, default=1.0
-            Factor of the couplings between the nodes; the unary terms stay as they are.
+            Factor of the couplings between the nodes; the unary terms do not change.
         """
-        # Nodes first, so that neighbour sums of all chains and classes are one matrix product.
+        # Nodes are the first axis, so that neighbour sums of all chains and classes are one matrix product.
         indicators = np.eye(self.field.n_classes)[state.labels.T]
         probabilities = np.empty_like(indicators)
         for rows in self._rows.blocks:
@@ -72,7 +72,7 @@ class Gibbs:
         return State(np.ascontiguousarray(labels), probabilities.transpose(1, 0, 2))
 
     def _draw_block(self, rng, indicators: NDArray, rows: slice, coupling: float) -> NDArray:
-        """Replace the indicators of a block, and return the logits that its nodes were drawn by."""
+        """Replace the indicators of a block, and return the logits from which its nodes were drawn."""
         tiles = [self._rows.values(k, rows) for k in range(len(self._rows.points))]
         before = [np.tril(tile[:, rows], -1) for tile in tiles]
         old = indicators[rows].copy()

@@ -1,8 +1,8 @@
-"""Perturb-and-MAP: labellings of least energy after the unary terms were perturbed (Hazan, Maji and Jaakkola, 2013).
+"""Perturb-and-MAP: labellings of least energy with perturbed unary terms (Hazan, Maji and Jaakkola, 2013).
 
-Were every one of the Q^n labellings given a Gumbel variable of its own, the best one would be an exact draw from the
-field. A Gumbel variable for each node and class is the affordable version: exact when the nodes are independent, an
-approximation otherwise. `coxfield reproduce table-samplers` tabulates how good.
+If each of the Q^n labellings had its own Gumbel variable, the best labelling would be an exact draw from the field.
+That is too expensive. One Gumbel variable per node and class is exact if the nodes are independent, and otherwise an
+approximation. `coxfield reproduce table-samplers` shows how good it is.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from coxfield.field.graph import Edges, Pairs
     from coxfield.field.potts import LabelField
 
-TOLERANCE, ROUNDS = 1e-9, 100  # the gap of each minimum, and the cuts it may take: what `map_labels` has by default
+TOLERANCE, ROUNDS = 1e-9, 100  # gap of each minimum and number of its cuts, as `map_labels` has by default
 
 
 @dataclass(frozen=True)
 class PerturbAndMap:
-    """Draw labellings by minimising u_i(c) - g_i(c) with Gumbel variables g, and the couplings, each time anew.
+    """Draw labellings of least energy after subtracting new Gumbel variables g_i(c) from the unary terms u_i(c).
 
-    Draws are independent of each other, each the exact minimum for two classes, and one that no expansion of a class
-    improves for more. Their distribution is not quite the field's.
+    Draws are independent of each other. For two classes each is the exact minimum. For more classes no expansion of a
+    class improves it. The distribution of the draws differs slightly from that of the field.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class PerturbAndMap:
 
     @cached_property
     def _field(self) -> LabelField:
-        """The field with its couplings held, where that is possible: every draw asks for them again."""
+        """The field with its couplings held if possible, because every draw needs them."""
         return self.field.held()
 
     @cached_property
@@ -62,7 +62,7 @@ class PerturbAndMap:
 
     @cached_property
     def _coupling(self) -> Coupling:
-        """Of two classes; perturbations leave it as it is."""
+        """The coupling for two classes. Perturbations do not change it."""
         return couple(self._field, 1, [0])
 
     @cached_property
@@ -70,11 +70,11 @@ class PerturbAndMap:
         return self._coupling.edges(self._pairs)
 
     def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
-        """Labels for the first minimisation to start from; see `initial_state`."""
+        """Labels from which the first minimisation starts; see `initial_state`."""
         return initial_state(self.field, rng, n_chains, labels)
 
     def step(self, rng: np.random.Generator, state: State) -> State:
-        """A new labelling for each chain; the last ones only tell the minimisation where to start."""
+        """A new labelling for each chain. The last labelling is only the start of the minimisation."""
         noise = rng.gumbel(size=(*state.labels.shape, self.field.n_classes))
         found = [self._minimum(one, labels) for one, labels in zip(noise, state.labels, strict=True)]
         return State(np.array(found, int).reshape(state.labels.shape))

@@ -1,13 +1,14 @@
 r"""Randomised minimum cuts (Blum, Lafferty, Rwebangira and Reddy, 2004): labellings of a graph with noisy weights.
 
-The graph has the unlabelled points as nodes and joins nearest neighbours, with the couplings of the field as weights;
-on all couplings cuts that give nearly everything to one class would be the rule. Labelled points act through the unary
+The nodes of the graph are the unlabelled points. Edges join nearest neighbours, with the couplings of the field as
+weights. With all couplings, most cuts would give nearly everything to one class. Labelled points act through the unary
 terms. In each draw every weight, and what every node pays for each class beyond its cheapest one, is multiplied by
 
 .. math:: 1 - s + s e, \qquad e \sim \mathrm{Exponential}(1),
 
-independently, s being the `noise`; the labelling of least energy is kept when its smallest class is large enough. The
-share of draws in which a node has a class is the method's answer. It is no draw from the field's distribution.
+independently, where s is the `noise`. The labelling of least energy is kept if its smallest class is large enough. The
+result of the method is the share of draws in which a node has each class. The draws do not follow the distribution of
+the field.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
 
     from coxfield.field.potts import LabelField
 
-ATTEMPTS = 20  # at a balanced labelling, before the best balanced one of them is taken
+ATTEMPTS = 20  # to draw a balanced labelling; then the most balanced of them is taken
 
 
 @dataclass(frozen=True)
 class RandomisedCut:
-    """Draw labellings as minimum cuts of a nearest-neighbour graph with noisy weights, unbalanced ones discarded.
+    """Draw labellings as minimum cuts of a nearest-neighbour graph with noisy weights, and discard unbalanced ones.
 
-    For two classes the cut is the exact minimum on the graph. For more, agreement of neighbours is rewarded by the mean
-    of the classes' covariances, and classes expand in turn until none gains.
+    For two classes the cut is the exact minimum on the graph. For more classes, the weight of an edge is the mean of
+    the covariances of the classes, and classes expand in turn until no expansion helps.
 
     Examples
     --------
@@ -54,7 +55,7 @@ class RandomisedCut:
 
     field: LabelField
     noise: float = 1.0
-    """Between 0, where all draws are alike, and 1."""
+    """Between 0 and 1; at 0 all draws are the same."""
     balance: float = 0.05
     """Least share of the nodes that each class must have."""
     neighbours: int = NEIGHBOURS
@@ -68,26 +69,26 @@ class RandomisedCut:
 
     @cached_property
     def _graph(self) -> tuple[NDArray, Edges]:
-        """Balanced unary terms less each node's cheapest, and the edges."""
+        """Balanced unary terms minus the cheapest of each node, and the edges."""
         pairs = nearest_pairs(self.field.points[0], self.neighbours)
         edges = [couple(self.field, c, [c]).edges(pairs) for c in range(self.field.n_classes)]
         sums = np.stack([one.node_sums(len(self.field)) for one in edges], axis=1)
-        unary = self.field.relative_unary - sums / 2  # the identity of `LabelField.balanced_unary`, on the edges
+        unary = self.field.relative_unary - sums / 2  # the identity of `LabelField.balanced_unary`, for the edges only
         mean = np.mean([one.weight for one in edges], axis=0)
         return unary - unary.min(axis=1, keepdims=True), Edges(edges[0].i, edges[0].j, mean)
 
     def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
-        """Labels for the first minimisation to start from; see `initial_state`."""
+        """Labels from which the first minimisation starts; see `initial_state`."""
         return initial_state(self.field, rng, n_chains, labels)
 
     def step(self, rng: np.random.Generator, state: State) -> State:
-        """A new labelling for each chain; the last ones only tell the minimisation where to start."""
+        """A new labelling for each chain. The last labelling is only the start of the minimisation."""
         if len(self.field) == 0 or self.field.n_classes == 1:
             return State(np.zeros_like(state.labels))
         return State(np.array([self._balanced(rng, labels) for labels in state.labels]))
 
     def _balanced(self, rng, labels: NDArray) -> NDArray:
-        """The first minimum that is balanced; of too many that are not, the most balanced one."""
+        """The first minimum that is balanced; after too many attempts, the most balanced of them."""
         best, largest = labels, -1
         for _ in range(ATTEMPTS):
             found = self._minimum(rng, labels)
@@ -111,12 +112,12 @@ class RandomisedCut:
 
 
 def _cost(unary: NDArray, edges: Edges, labels: NDArray) -> float:
-    """What a labelling pays: its unary terms, and the weights between different classes."""
+    """The cost of a labelling: its unary terms, and the weights between different classes."""
     return float(unary[np.arange(len(labels)), labels].sum()) + edges.cut_weight(labels)
 
 
 def _expand(unary: NDArray, edges: Edges, labels: NDArray) -> NDArray:
-    """Move nodes to one class after the other until none lowers the cost."""
+    """Move nodes to one class after the other until no move lowers the cost."""
 
     def move(labels: NDArray, alpha: int) -> tuple[NDArray, bool]:
         moved = _move(unary, edges, labels, alpha)
@@ -129,8 +130,8 @@ def _expand(unary: NDArray, edges: Edges, labels: NDArray) -> NDArray:
 def _move(unary: NDArray, edges: Edges, labels: NDArray, alpha: int) -> NDArray:
     """The best labelling in which each node keeps its class or takes alpha.
 
-    With x_i = 1 for taking it, two neighbours of one class pay w |x_i - x_j|; of two classes they pay w (1 - x_i x_j) =
-    w (1 - (x_i + x_j) / 2 + |x_i - x_j| / 2). A node of class alpha has x_i = 1 either way.
+    Let x_i = 1 if node i takes alpha. Two neighbours of the same class pay w |x_i - x_j|. Two neighbours of different
+    classes pay w (1 - x_i x_j) = w (1 - (x_i + x_j) / 2 + |x_i - x_j| / 2). A node of class alpha always has x_i = 1.
     """
     i, j, weight = edges.i, edges.j, edges.weight
     apart = labels[i] != labels[j]

@@ -1,17 +1,17 @@
-r"""Swendsen-Wang sampling of the label field: whole clusters of nodes change class, the data term handled exactly.
+r"""Swendsen-Wang sampling of the label field: whole clusters of nodes change class, with exact unary terms.
 
-A group of classes is chosen such that, among nodes whose class is in one group, agreement is rewarded by a weight w_ij
+Classes are put into groups. Among nodes whose classes are in the same group, agreement is rewarded by a weight w_ij
 that does not depend on the class:
 
-- one covariance: all classes are one group, w_ij = C_ij;
-- different covariances: classes are paired at random, and by the identity of `coupling` a pair {a, b} has
-  w_ij = (C^(a)_ij + C^(b)_ij) / 2 and the unary terms u_i(c) - T_i(c) / 2, where T_i(c) is the sum of C^(c)_ij over the
-  nodes j whose class is now in the pair. Nodes of different groups never agree, so that all pairs move together; of an
-  odd number of classes one sits out.
+- One covariance: all classes are one group, and w_ij = C_ij.
+- Different covariances: classes are paired at random. By the identity of `couplings` a pair {a, b} has the weight
+  w_ij = (C^(a)_ij + C^(b)_ij) / 2 and the unary terms u_i(c) - T_i(c) / 2. Here T_i(c) is the sum of C^(c)_ij over the
+  nodes j whose class is now in the pair. Nodes of different groups never agree, so all pairs move together. If the
+  number of classes is odd, one class does not move.
 
-Nodes of equal class are bound with probability 1 - exp(-w_ij), and each cluster of bound nodes takes class c of its
-group with probability proportional to exp(-sum of its unary terms for c). Bonds and classes together have a density of
-which the label field is a margin, and both are drawn from their exact conditionals.
+Nodes of equal class are bound with probability 1 - exp(-w_ij). Each cluster of bound nodes takes class c of its group
+with probability proportional to exp(-sum of its unary terms for c). Bonds and classes have a joint distribution whose
+marginal over the classes is the label field. Both are drawn from their exact conditional distributions.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ if TYPE_CHECKING:
 
     from coxfield.field.potts import LabelField
 
-PROPOSALS = 2**20  # bonds to consider at a time, in as many chains as that takes
-CROWDED = 1 / 8  # bonds to consider for each place in a block of couplings, beyond which each pair is looked at
+PROPOSALS = 2**20  # bonds that are proposed at a time; this limits how many chains move together
+CROWDED = 1 / 8  # proposed bonds per entry of a block of couplings; with more, each pair is visited instead
 
 
 @dataclass(frozen=True)
 class SwendsenWang:
     """Sample a field by binding nodes of equal class into clusters and drawing a class for each cluster.
 
-    Bonds cost no look at every pair and chain: a pair is bound when a Poisson variable of mean w_ij is not 0, and such
-    variables for all pairs are a Poisson number of pairs drawn proportionally to w_ij, kept where classes agree.
+    Not every pair is visited in every chain. A pair is bound if a Poisson variable of mean w_ij is not 0. To draw such
+    variables for all pairs, draw a Poisson number of pairs with probabilities proportional to w_ij. A drawn pair is
+    bound if its classes agree.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class SwendsenWang:
         rng : numpy Generator
         state : State
         coupling : float, default=1.0
-            Factor of the couplings between the nodes; the unary terms stay as they are.
+            Factor of the couplings between the nodes; the unary terms do not change.
         """
         pairs = coupling * self.field.totals.sum() / 2
         size = max(1, int(PROPOSALS / max(pairs, 1)))
@@ -95,7 +96,7 @@ class SwendsenWang:
         return State(draw(rng, sums)[cluster].reshape(labels.shape), probabilities.reshape(logits.shape))
 
     def _groups(self, rng, n_chains: int) -> NDArray:
-        """The group of each class, each chain its own lest they depend on each other, shape (n_chains, Q)."""
+        """The group of each class, shape (n_chains, Q). Each chain draws its own, so that chains are independent."""
         if self.field.shared:
             return np.zeros((n_chains, self.field.n_classes), int)
         return rng.permuted(np.tile(np.arange(self.field.n_classes), (n_chains, 1)), axis=1) // 2
@@ -108,7 +109,7 @@ class SwendsenWang:
 
     def _totals(self, mine: NDArray) -> NDArray:
         """Sum of C^(c)(x_i, x_j) over the nodes j in the group of node i, shape (n_chains, n, Q)."""
-        if self.field.n_classes == 2:  # both classes make the only group
+        if self.field.n_classes == 2:  # both classes are the only group
             return self.field.totals
         totals = np.empty((*mine.shape, self.field.n_classes))
         present = (mine[:, :, None] == np.arange(mine.max(initial=0) + 1)).astype(float)
@@ -123,7 +124,7 @@ class SwendsenWang:
         """Bonds of all chains as one graph of n_chains n nodes."""
         found = [np.zeros((2, 0), int)]
         for k, users in enumerate(self._rows.users):
-            # In a pair of classes a covariance counts half for each class that it belongs to.
+            # In a pair of classes a covariance counts one half for each class that uses it.
             together = groups[:, :, None] == groups[:, None]
             rates = coupling * together.astype(float) @ users / together.sum(axis=2)
             for rows in self._rows.blocks:
@@ -151,11 +152,11 @@ class SwendsenWang:
 
 
 def _few_bonds(rng, cumulative: NDArray, rows: slice, labels: NDArray, rates: NDArray) -> NDArray:
-    """Bonds of some rows with all later nodes: a Poisson number of pairs, kept where classes agree."""
+    """Bonds of some rows with all later nodes: a Poisson number of pairs, kept if their classes agree."""
     n_chains, n = labels.shape
     count = rng.poisson(rates.max() * cumulative[-1] * n_chains)
     chain = rng.integers(n_chains, size=count)
-    sorted_draws = np.sort(rng.random(count)) * cumulative[-1]  # neighbours are found in neighbouring memory
+    sorted_draws = np.sort(rng.random(count)) * cumulative[-1]  # sorted, so that memory is read in order
     places = np.searchsorted(cumulative, sorted_draws, side="right")
     i, j = np.divmod(np.minimum(places, cumulative.size - 1), n)
     i += rows.start
@@ -165,7 +166,7 @@ def _few_bonds(rng, cumulative: NDArray, rows: slice, labels: NDArray, rates: ND
 
 
 def _many_bonds(rng, values: NDArray, rows: slice, labels: NDArray, rates: NDArray) -> NDArray:
-    """Bonds of some rows with all later nodes, by a random number for each pair."""
+    """Bonds of some rows with all later nodes, by one random number per pair."""
     mine = labels[:, rows]
     rate = np.take_along_axis(rates, mine, axis=1)[:, :, None]
     bound = rng.random((len(labels), *values.shape)) < -np.expm1(-rate * values)
@@ -174,5 +175,5 @@ def _many_bonds(rng, values: NDArray, rows: slice, labels: NDArray, rates: NDArr
 
 
 def _parts(labels: NDArray, size: int) -> list[NDArray]:
-    """The chains, so many at a time."""
+    """The chains, `size` at a time."""
     return [labels[start : start + size] for start in range(0, len(labels), size)]
