@@ -1,7 +1,8 @@
-"""Checks of what users give, each with a sentence that names the value and the remedy."""
+"""Checks of user input. Each error is one sentence that names the value and the remedy."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_weights(sample_weight, X) -> NDArray | None:
-    """Weights as an array of the precision of X, or None when every point counts once."""
+    """Weights as an array in the precision of X, or None if every point counts once."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):
@@ -37,9 +38,9 @@ def check_weights(sample_weight, X) -> NDArray | None:
 def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
     """Labels as an array, and which of them are known.
 
-    None and NaN stand for each other, because data frames turn one into the other.
+    None and NaN mean the same, because data frames turn one into the other.
     """
-    y = column_or_1d(np.asarray(y, dtype=object) if _holds_none(y) else y, warn=True)
+    y = column_or_1d(np.asarray(y, dtype=object) if _mixes_types(y) else y, warn=True)
     check_consistent_length(X, y)
     blank = np.array([_is_blank(label) for label in y.tolist()], dtype=bool)
     if _is_blank(missing_label):
@@ -53,13 +54,14 @@ def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
         missing = np.array([type(label) is not bool and label == missing_label for label in y.tolist()], dtype=bool)
     known = ~missing
     if y.dtype == object and known.any():
-        y = np.where(known, y, y[known][0])  # anything of the labels' type, so that they can be sorted
+        y = np.where(known, y, y[known][0])  # any value of the same type, so that labels can be sorted
         y = np.array(y.tolist())
     return y, known
 
 
 def _is_blank(label) -> bool:
-    return label is None or (isinstance(label, float) and np.isnan(label))
+    missing = getattr(sys.modules.get("pandas"), "NA", None)  # without pandas nobody has one
+    return label is None or label is missing or (isinstance(label, Real) and bool(np.isnan(float(label))))
 
 
 def class_numbers(y, estimator) -> tuple[NDArray, NDArray]:
@@ -86,12 +88,15 @@ def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArra
     return classes, codes
 
 
-def _holds_none(y) -> bool:
-    return isinstance(y, list | tuple) and any(label is None for label in y)
+def _mixes_types(y) -> bool:
+    """Whether NumPy would change labels of a list: beside words it would turn -1 into the word "-1"."""
+    if not isinstance(y, list | tuple):
+        return False
+    return any(label is None for label in y) or len({isinstance(label, str) for label in y}) > 1
 
 
 def like(X, training):
-    """X as sparse or as dense as the training points: distances want both alike."""
+    """X made sparse or dense like the training points, because distances need both in the same form."""
     if sparse.issparse(X) == sparse.issparse(training):
         return X
     return X.toarray() if sparse.issparse(X) else sparse.csr_array(X)
@@ -103,6 +108,6 @@ def shown_kernel(kernels: PerClass, given, classes: NDArray):
 
 
 def check_option(name: str, value, allowed) -> None:
-    """Refuse a value that is none of those allowed."""
+    """Refuse a value that is not allowed."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
