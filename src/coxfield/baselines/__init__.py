@@ -2,12 +2,12 @@
 
 ============================  ========================================================================================
 `HarmonicFunctions`           harmonic functions on a graph (Zhu et al. 2003), semi-supervised
-`ParzenClassifier`            kernel density estimates, one a class
+`ParzenClassifier`            kernel density estimates, one per class
 `SVMClassifier`               support vector machine, length scale by leave-one-out
 `VariationalGPClassifier`     Gaussian process classification, kernel parameters by a variational bound
 ============================  ========================================================================================
 
-All of them use the isotropic squared exponential, and where they choose a length scale from a list it is the list of
+All of them use the isotropic squared exponential. If they choose a length scale from a list, it is the list of
 `coxfield.LGCPClassifier`.
 """
 

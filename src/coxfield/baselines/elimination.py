@@ -1,4 +1,4 @@
-"""Absorption of a random walk, by elimination of its states without a single subtraction."""
+"""Absorption of a random walk, by eliminating its states without subtractions."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from scipy.linalg import solve_triangular
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BLOCK = 48  # states eliminated between two matrix products: measured best for a thousand states, flat around
+BLOCK = 48  # states eliminated between two matrix products: fastest for a thousand states; sizes nearby are as good
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A random walk watched only when it is at a state that was kept."""
+    """A random walk that is observed only at the states that were kept."""
 
     steps: NDArray
-    """Weights of the steps from one kept state to the next, each row up to a factor; shape (kept, kept)."""
+    """Weights of the steps between kept states, each row up to a factor; shape (kept, kept)."""
     arrival: NDArray
-    """Probability that the walk from an eliminated state meets each kept state first, (eliminated, kept)."""
+    """Probability that a walk from an eliminated state reaches each kept state first, (eliminated, kept)."""
     connected: bool
     """Whether every eliminated state reaches a kept one by weights that have not underflowed."""
 
 
 def eliminate(weights: NDArray, count: int, block: int = BLOCK) -> Walk:
-    """Take the first `count` states out of a random walk, without a single subtraction.
+    """Eliminate the first `count` states from a random walk, without subtractions.
 
     Parameters
     ----------
     weights : array of shape (n, n)
-        Not negative. A step goes from i to j with a probability proportional to `weights[i, j]`; what is on the
-        diagonal only delays the walk and is left aside.
+        Not negative. A step goes from i to j with a probability proportional to `weights[i, j]`. The diagonal only
+        delays the walk and is ignored.
     count : int
         States to eliminate; fewer than n.
     block : int
@@ -53,16 +53,16 @@ def eliminate(weights: NDArray, count: int, block: int = BLOCK) -> Walk:
         stop = min(start + block, count)
         connected &= _eliminate_rows(P[start:stop], start)
         rest, between = P[stop:], P[start:stop, start:stop]
-        # X = P[rest, block] (1 - between)^-1: visits of the block, also those by way of other states of it.
+        # X = P[rest, block] (1 - between)^-1: visits to the block, including those through its other states.
         visits = solve_triangular(-between.T, rest[:, start:stop].T, lower=True, unit_diagonal=True).T
         rest[:, stop:] += visits @ P[start:stop, stop:]
-    # Back substitution; with the signs as they are, it only adds what is not negative.
+    # Back substitution. All terms are non-negative, so it only adds.
     arrival = solve_triangular(-P[:count, :count], P[:count, count:], unit_diagonal=True)
     return Walk(P[count:, count:], arrival, bool(connected))
 
 
 def _eliminate_rows(rows: NDArray, start: int) -> bool:
-    """Turn each row into probabilities of the next later state; False if from one of them there is no way on."""
+    """Turn each row into probabilities of the next later state; False if a row has no later state to reach."""
     connected = True
     for k in range(len(rows)):
         later = rows[k, start + k + 1 :]

@@ -1,13 +1,13 @@
 """`HarmonicFunctions`: labels spread over a graph by a random walk (Zhu, Ghahramani and Lafferty 2003).
 
-The harmonic function f solves L f = 0 at the unlabelled points, with L the Laplacian of the complete graph of weights
-exp(-|x - x'|^2 / 2 l^2), and takes the given labels at the others. It is also the probability that a random walk, whose
-steps follow the weights, meets a labelled point of the class first.
+The harmonic function f solves L f = 0 at the unlabelled points and equals the given labels at the labelled points. L is
+the Laplacian of the complete graph with weights exp(-|x - x'|^2 / 2 l^2). f is also a probability: that a random walk,
+whose steps follow the weights, reaches a labelled point of the class first.
 
-At short length scales the weights span hundreds of orders of magnitude and the usual linear solve loses every digit:
-two outliers that are each other's neighbours make the Laplacian singular to working precision. Here the unlabelled
+At short length scales the weights span hundreds of orders of magnitude, and the usual linear solve loses every digit:
+two outliers that are neighbours of each other make the Laplacian singular to working precision. Here the unlabelled
 states are eliminated from the walk one after another, with sums and products of positive numbers only (Grassmann,
-Taksar and Heyman 1985), so every f is right to nearly all digits as long as the weights do not underflow.
+Taksar and Heyman 1985). So nearly all digits of f are right as long as the weights do not underflow.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
     from coxfield.baselines.elimination import Walk
 
-VANISHED = 1e-200  # a step so improbable beside the likeliest is none: products of two such numbers underflow
-# Least error, ties broken by log loss, among those of a connected graph if any is.
+VANISHED = 1e-200  # a step so improbable relative to the likeliest is dropped: products of two such numbers underflow
+# Connected graphs come first, then the least error, then the least log loss.
 CRITERIA = ("apart", "cv_error", "cv_log_loss")
-LEAST = 1e-12  # a likelihood that counts as none: the loss of one label must not outweigh all others
+LEAST = 1e-12  # smallest likelihood that is counted: the loss of one label must not outweigh all others
 
 
 def step_weights(d2: NDArray, length_scale: float) -> NDArray:
-    """Weights of the steps between all pairs, each row relative to its nearest neighbour: they have no common scale."""
+    """Weights of the steps between all pairs, each row relative to its nearest neighbour: rows differ in scale."""
     logs = d2 / (-2 * length_scale**2)
     np.fill_diagonal(logs, -np.inf)
     logs -= logs.max(axis=1, keepdims=True)
@@ -51,7 +51,7 @@ def step_weights(d2: NDArray, length_scale: float) -> NDArray:
 
 @dataclass(frozen=True)
 class Graph:
-    """Points with their squared distances, unlabelled ones first, and the labels of the others as indicators."""
+    """Squared distances of all points, unlabelled ones first, and the labels of the others as indicators."""
 
     d2: NDArray
     indicators: NDArray
@@ -64,7 +64,7 @@ class Graph:
         return len(self.d2) - len(self.indicators)
 
     def walk(self, length_scale: float) -> Walk:
-        """The walk between labelled points, by way of the others."""
+        """The walk between labelled points through the unlabelled ones."""
         return eliminate(step_weights(self.d2, length_scale), self.n_unlabelled)
 
     def distributions(self, walk: Walk) -> NDArray:
@@ -73,7 +73,7 @@ class Graph:
         return self.normalised(f, f.sum(axis=0), self.indicators)
 
     def normalised(self, f: NDArray, mass: NDArray, indicators: NDArray) -> NDArray:
-        """The rows f with the mass of each class brought to its share of the labels, if that was asked for."""
+        """The rows f, rescaled so that the mass of each class is its share of the labels, if that was asked for."""
         if self.class_mass_normalisation:
             f = f * (indicators.mean(axis=0) / np.maximum(mass, np.finfo(float).tiny))
         return f / np.maximum(f.sum(axis=1, keepdims=True), np.finfo(float).tiny)
@@ -81,19 +81,19 @@ class Graph:
     def held_out(self, walk: Walk, hidden: NDArray) -> NDArray:
         """Harmonic functions at some labelled points when their labels are hidden too.
 
-        The walk between labelled points is all that is needed: a further elimination of a few states replaces the
-        solution of the whole system.
+        Only the walk between labelled points is needed. Eliminating a few more states replaces the solution of the
+        whole system.
         """
         visible = np.setdiff1d(np.arange(len(self.indicators)), hidden)
         order, shown = np.concatenate([hidden, visible]), self.indicators[visible]
         f = eliminate(walk.steps[np.ix_(order, order)], len(hidden)).arrival @ shown
-        arrivals = walk.arrival.sum(axis=0)  # labels given and found, weighed by how many points end there
+        arrivals = walk.arrival.sum(axis=0)  # expected number of unlabelled points that end at each label
         mass = arrivals[visible] @ shown + arrivals[hidden] @ f + f.sum(axis=0)
         return self.normalised(f, mass, shown)
 
 
 def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -> SelectionPath:
-    """Cross-validated error and log loss of each length scale, from one elimination of the unlabelled points for each.
+    """Cross-validated error and log loss of each length scale, with one elimination of the unlabelled points for each.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -
         walk = graph.walk(length_scale)
         f = np.concatenate([graph.held_out(walk, fold) for fold in hidden])
         likelihood = np.maximum(f[np.arange(len(rows)), truth[rows]], LEAST)
-        wrong = (f.argmax(axis=1) != truth[rows]) | ~f.any(axis=1)  # where f is 0, the way to every label underflowed
+        wrong = (f.argmax(axis=1) != truth[rows]) | ~f.any(axis=1)  # if f is 0, the way to every label has underflowed
         losses = {"cv_error": float(wrong.mean()), "cv_log_loss": float(-np.log(likelihood).mean())}
         path.append({"factor": length_scale, **losses, "connected": walk.connected, "apart": not walk.connected})
     return SelectionPath.of(path, CRITERIA)
@@ -117,28 +117,29 @@ def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -
 class HarmonicFunctions(ClassifierMixin, BaseEstimator):
     r"""Label the unlabelled points by harmonic functions on the complete graph of all points (Zhu et al. 2003).
 
-    For each class the function f is 1 at its labelled points, 0 at those of other classes, and everywhere else the
-    mean of its neighbours, weighed by
+    For each class the function f is 1 at its labelled points and 0 at those of other classes. Everywhere else it is
+    the mean of f at all other points with the weights
 
     .. math:: w_{ij} = e^{-|x_i - x_j|^2 / 2 l^2}.
 
-    The system is dense: fitting holds matrices of n x n numbers and takes O(n^3) time for each length scale tried, for
-    n up to a few thousand. All folds of the cross validation share one elimination of the unlabelled points.
+    The system is dense. Fitting holds matrices of n x n numbers and takes O(n^3) time for each length scale tried, so n
+    can be a few thousand. All folds of the cross validation share one elimination of the unlabelled points.
 
     Parameters
     ----------
     length_scale : float, default=None
-        Length scale l of the weights. None chooses it by the 0-1 loss of the labelled points in cross validation, with
-        all other points at hand. Errors of a few labels often tie; the log loss of the hidden labels then decides.
+        Length scale l of the weights. None chooses it by the 0-1 loss of the labelled points in cross validation that
+        uses all other points too. Errors of a few labels often tie. Then the log loss of the hidden labels decides.
     class_mass_normalisation : bool, default=False
-        Rescale the functions so that the total mass of each class over the unlabelled points is in proportion to its
-        labels. Without it a class of few labels, or all points at long length scales, may go to another class.
+        Rescale the functions so that the total mass of each class over the unlabelled points is proportional to its
+        number of labels. Without it, a class with few labels may lose its points to another class, and at long length
+        scales one class may take all points.
     length_scales : array-like, default=None
         Length scales tried. None for the 24 that `SLGCPClassifier` tries.
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
-        What stands in y for an unknown label. None and NaN stand for each other.
+        The mark of an unknown label in y. None and NaN mean the same.
 
     Attributes
     ----------
@@ -150,7 +151,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
     length_scale_ : float
         The length scale in use.
     selection_path_ : dict of arrays
-        What was tried: "length_scale", "cv_error", "cv_log_loss", "connected" and "chosen". Absent where `length_scale`
+        What was tried: "length_scale", "cv_error", "cv_log_loss", "connected" and "chosen". Absent if `length_scale`
         was given.
     X_fit_ : ndarray of shape (n_samples, n_features)
         The training points.
@@ -198,7 +199,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         self
         """
         check_folds(self.n_folds)
-        self.__dict__.pop("selection_path_", None)  # an earlier fit's
+        self.__dict__.pop("selection_path_", None)  # of an earlier fit
         X = self.X_fit_ = validate_data(self, X, dtype=np.float64)
         self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
         order = np.argsort(codes >= 0, kind="stable")
@@ -209,8 +210,8 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         walk = graph.walk(self.length_scale_)
         if not walk.connected:
             raise ValueError(
-                f"at length_scale={self.length_scale_:.3g} some points are linked to no label, for the weights between "
-                "them underflow: give a longer one"
+                f"at length_scale={self.length_scale_:.3g} some points are linked to no label, because the weights "
+                "between them underflow: give a longer one"
             )
         self.label_distributions_ = np.empty((len(X), len(self.classes_)))
         self.label_distributions_[order] = np.concatenate([graph.distributions(walk), indicators])
@@ -223,11 +224,11 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         hidden = [np.searchsorted(labelled, fold) for fold in folds(codes, self.n_folds)]
         path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales))
         self.selection_path_ = path.table()
-        del self.selection_path_["apart"]  # the opposite of "connected", for the rule that least is best
+        del self.selection_path_["apart"]  # the opposite of "connected", because the least value wins
         return path.chosen("factor")
 
     def predict_proba(self, X):
-        """Harmonic extension to new points: the mean of f at all training points, weighed by w.
+        """Harmonic extension to new points: the mean of f over all training points with the weights w.
 
         Parameters
         ----------
@@ -246,7 +247,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         return np.concatenate([*pairwise_distances_chunked(X, self.X_fit_, reduce_func=extend, metric="sqeuclidean")])
 
     def predict(self, X):
-        """Class of largest f of each row.
+        """Class of the largest f for each row.
 
         Parameters
         ----------

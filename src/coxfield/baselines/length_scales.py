@@ -1,4 +1,4 @@
-"""The length scales that the baselines try: those of `LGCPClassifier`, so that nobody searches better than another."""
+"""The length scales that the baselines try: those of `LGCPClassifier`, so that no method has a better search."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def check_length_scale(length_scale) -> float:
-    """A length scale that the user gives, or a sentence about it."""
+    """The length scale that the user gives; a wrong one is refused."""
     if not isinstance(length_scale, Real) or not 0 < float(length_scale) < np.inf:
         raise ValueError(f"length_scale must be a positive finite number, or None to choose it; got {length_scale!r}")
     return float(length_scale)
 
 
 def candidates(X, length_scales) -> NDArray:
-    """The length scales to try, longest first: those asked for, or 24 in steps of sqrt(2) suited to the data."""
+    """The length scales to try, longest first: the given ones, or 24 in steps of sqrt(2) that suit the data."""
     if length_scales is not None:
         return given_factors(length_scales)
     if not np.ptp(X, axis=0).any():

@@ -1,4 +1,4 @@
-"""`ParzenClassifier`: a kernel density estimate for each class, weighed by the class's share of the data."""
+"""`ParzenClassifier`: a kernel density estimate per class, weighted by the share of the class in the data."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 class ParzenClassifier(ClassifierMixin, BaseEstimator):
     r"""Classify by kernel density estimates, one per class: eq. kdePredictive.
 
-    The probability of class i at x* is the sum of Gaussian kernels over its points, divided by that over all points:
+    The probability of class i at x* is the sum of Gaussian kernels over its points, divided by the sum over all points:
 
     .. math:: p(y^* = i) = \frac{N_i \hat p_i(x^*)}{\sum_j N_j \hat p_j(x^*)},
               \qquad \hat p_i(x^*) \propto \frac{1}{N_i} \sum_{x \in \text{class } i} e^{-|x^* - x|^2 / 2 l^2}.
 
-    `LGCPClassifier` with a shared covariance and zero means takes the softmax of the same sums, so the decisions of the
-    two are the same and the probabilities are not. The sums are taken in logarithms where they underflow, which
-    `sklearn.neighbors.KernelDensity` does not do to the last digit.
+    `LGCPClassifier` with a shared covariance and zero means takes the softmax of the same sums. So both make the same
+    decisions, but their probabilities differ. Sums that underflow are computed as logarithms, more precisely than in
+    `sklearn.neighbors.KernelDensity`.
 
     Parameters
     ----------
     length_scale : float, default=None
         Standard deviation l of the kernels. None chooses it by the leave-one-out 0-1 loss, in closed form, from the
-        length scales that `LGCPClassifier` tries: the paper's rule, under which both classifiers see the same errors.
-        Ties are broken by the leave-one-out log loss.
+        length scales that `LGCPClassifier` tries. This is the paper's rule, and with it both classifiers have the same
+        errors. Ties are broken by the leave-one-out log loss.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
     length_scale_ : float
         The length scale in use.
     selection_path_ : dict of arrays
-        What was tried: "length_scale", "loo_error", "loo_log_loss" and "chosen". Absent where `length_scale` was given.
+        What was tried: "length_scale", "loo_error", "loo_log_loss" and "chosen". Absent if `length_scale` was given.
     X_fit_, y_fit_ : the training points, and their class numbers
 
     Examples
@@ -69,7 +69,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         self.length_scale = length_scale
 
     def fit(self, X, y):
-        """Store the points, and choose the length scale unless it is given.
+        """Store the points, and choose the length scale if it is not given.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self.__dict__.pop("selection_path_", None)  # an earlier fit's
+        self.__dict__.pop("selection_path_", None)  # of an earlier fit
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, self.y_fit_ = class_numbers(y, self)
         self.X_fit_ = X
@@ -104,7 +104,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
     def _losses(self, length_scales: NDArray) -> SelectionPath:
         """The leave-one-out error and log loss of each length scale."""
         own = np.arange(len(self.y_fit_))
-        # Nobody can foretell the class of a point that is alone in it.
+        # If a class has only one point, leave-one-out cannot predict the class of that point.
         accompanied = np.bincount(self.y_fit_)[self.y_fit_] > 1
         rows = []
         all_logs = loo_log_sums(self._labelled(), self._covariances(), length_scales)
@@ -123,7 +123,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         return log_softmax(class_sums(store, X).logs, axis=1)
 
     def predict_proba(self, X):
-        """Probabilities of the classes: far from all data, those of the nearest point's class go to one.
+        """Probabilities of the classes. Far from all data, that of the class of the nearest point tends to one.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""`SVMClassifier`: the support vector machine as the paper had it, length scale by leave-one-out."""
+"""`SVMClassifier`: the support vector machine of the paper, with its length scale by leave-one-out."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from coxfield.selection.path import SelectionPath
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CAUTION = 0.01  # kept from every inequality below, for the solver meets its conditions to 0.001 only
-VANISHED = 1e-100  # a kernel value that is as good as none
+CAUTION = 0.01  # margin in every inequality below, because the solver meets its conditions only to 0.001
+VANISHED = 1e-100  # smaller kernel values count as 0
 
 
 def default_C(X, length_scale: float) -> float:  # noqa: N802
-    r"""The C that SVM-light takes when none is given: one over the square of the points' mean length.
+    r"""The default C of SVM-light: one over the square of the mean length of the points.
 
     The length of a point is its distance, in the space of the kernel, from the image of the origin, so
 
     .. math:: C^{-1/2} = \frac1n \sum_i \sqrt{2 - 2 e^{-|x_i|^2 / 2 l^2}}.
 
-    It is 1/2 where the length scale is short beside the points' distances from the origin, and grows like
-    l^2 where it is long. Other than the kernel, it notices where the origin of X is.
+    It is 1/2 if the length scale is much shorter than the distances of the points from the origin, and grows like l^2
+    if it is much longer. Unlike the kernel, it depends on the origin of X.
 
     Examples
     --------
@@ -43,18 +43,18 @@ def default_C(X, length_scale: float) -> float:  # noqa: N802
 
 
 def _kernel_matrix(d2: NDArray, length_scale: float) -> NDArray:
-    """The squared exponential, without the subnormal numbers that slow the solver down tenfold."""
+    """The squared exponential, without subnormal numbers, which make the solver ten times slower."""
     K = np.exp(d2 / (-2 * length_scale**2))
     K[K < VANISHED] = 0
     return K
 
 
 def loo_error(K: NDArray, codes: NDArray, C: float) -> float:
-    """Leave-one-out 0-1 loss of a support vector machine with kernel matrix K, exactly, with few refits.
+    """Exact leave-one-out 0-1 loss of a support vector machine with kernel matrix K, with few refits.
 
-    Leaving out a point that is no support vector changes nothing. For two classes there is more: a point on the wrong
-    side stays there when it no longer counts, and one with slack s, weight a and 2 a + s < 1 stays on its right side
-    (Joachims 2000, for kernel values within [0, 1]). Only the others are refitted.
+    Leaving out a point that is not a support vector changes nothing. For two classes, two more cases are clear. A point
+    on the wrong side stays on the wrong side if it is left out. A point with slack s, weight a and 2 a + s < 1 stays on
+    the right side (Joachims 2000, for kernel values within [0, 1]). Only for the other points is the machine refitted.
     """
     machine = SVC(C=C, kernel="precomputed").fit(K, codes)
     if len(machine.classes_) > 2:
@@ -65,7 +65,7 @@ def loo_error(K: NDArray, codes: NDArray, C: float) -> float:
 
 
 def _doubtful(machine: SVC, K: NDArray, codes: NDArray) -> tuple[NDArray, int]:
-    """Support vectors whose fate without themselves is open, and how many points are sure to be wrong."""
+    """Support vectors whose leave-one-out decision is unknown, and the number of points that are surely wrong."""
     margins = machine.decision_function(K) * np.where(codes == machine.classes_[1], 1, -1)
     support = machine.support_
     weights = np.abs(machine.dual_coef_[0])
@@ -75,7 +75,7 @@ def _doubtful(machine: SVC, K: NDArray, codes: NDArray) -> tuple[NDArray, int]:
 
 
 def _fails_without(K: NDArray, codes: NDArray, C: float, row: int) -> bool:
-    """Whether the machine of all points but one misclassifies that one."""
+    """Whether the machine trained without one point misclassifies that point."""
     others = np.delete(np.arange(len(codes)), row)
     if len(np.unique(codes[others])) < 2:
         return True
@@ -86,29 +86,29 @@ def _fails_without(K: NDArray, codes: NDArray, C: float, row: int) -> bool:
 class SVMClassifier(ClassifierMixin, BaseEstimator):
     r"""Support vector machine with a squared exponential kernel, set up as in the paper's comparison.
 
-    It is `sklearn.svm.SVC` with gamma = 1 / 2 l^2, the default C of SVM-light, and l by leave-one-out.
+    It is `sklearn.svm.SVC` with gamma = 1 / 2 l^2, the default C of SVM-light, and l chosen by leave-one-out.
 
     Parameters
     ----------
     length_scale : float, default=None
-        Length scale l of the kernel exp(-\|x - x'\|^2 / 2 l^2). None chooses it by the leave-one-out 0-1 loss, exactly.
-        Of equals the longest is taken: the smoothest machine, and the one of fewest support vectors.
+        Length scale l of the kernel exp(-\|x - x'\|^2 / 2 l^2). None chooses it by the exact leave-one-out 0-1 loss.
+        Among equals the longest wins: it gives the smoothest machine, with the fewest support vectors.
     C : float, default=None
-        Penalty of the slack. None for SVM-light's default, see `default_C`.
+        Penalty of the slack. None for the default of SVM-light; see `default_C`.
     length_scales : array-like, default=None
         Length scales tried. None for the 24 that `LGCPClassifier` tries.
     n_jobs : int, default=None
-        Threads that share the length scales out; None for one, -1 for all processors.
+        Threads that share the length scales; None for one, -1 for all processors.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     length_scale_, C_ : float
-        What is in use.
+        The parameters in use.
     machine_ : SVC
         The fitted machine.
     selection_path_ : dict of arrays
-        What was tried: "length_scale", "C", "loo_error" and "chosen". Absent where `length_scale` was given.
+        What was tried: "length_scale", "C", "loo_error" and "chosen". Absent if `length_scale` was given.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X, y):
-        """Choose the length scale unless it is given, and train the machine.
+        """Choose the length scale if it is not given, and train the machine.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self.__dict__.pop("selection_path_", None)  # an earlier fit's
+        self.__dict__.pop("selection_path_", None)  # of an earlier fit
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, codes = class_numbers(y, self)
         if self.C is not None and not 0 < self.C < np.inf:
@@ -154,7 +154,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         return default_C(X, length_scale) if self.C is None else float(self.C)
 
     def _select(self, X, codes) -> float:
-        """The longest of the length scales of least leave-one-out error."""
+        """The longest length scale among those of least leave-one-out error."""
         length_scales = candidates(X, self.length_scales)
         penalties = np.array([self._penalty(X, length_scale) for length_scale in length_scales])
         d2 = squareform(pdist(X, "sqeuclidean"))

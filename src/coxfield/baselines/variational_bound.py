@@ -1,12 +1,13 @@
-"""The variational bound of Gaussian process classification with the logistic link, and the posterior that goes with it.
+"""The variational bound of Gaussian process classification with the logistic link, and its posterior.
 
 Jaakkola and Jordan (2000) bound each logistic factor from below by a Gaussian in f that touches it at f = xi and at
 f = -xi:
 
     log sigma(y f) >= log sigma(xi) + (y f - xi) / 2 - lambda(xi) (f^2 - xi^2),    lambda(xi) = tanh(xi / 2) / 4 xi.
 
-The prior times these Gaussians is Gaussian, its integral bounds the marginal likelihood, and it is maximised over the
-contacts xi and the parameters of the kernel. This is the inference that GPML, the toolbox of the paper, calls 'VB'.
+The prior times these Gaussians is Gaussian, and its integral is a lower bound of the marginal likelihood. This bound is
+maximised over the contacts xi and the parameters of the kernel. GPML, the toolbox of the paper, calls this inference
+'VB'.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from scipy.special import log_expit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CLOSE = 1e-6  # rise of the bound, in nats, below which the contacts have settled: nothing beside a unit of evidence
-ROUNDS = 200  # of either iteration, at most; about five are usual
+CLOSE = 1e-6  # if the bound rises by less, in nats, the contacts have converged
+ROUNDS = 200  # largest number of rounds of either iteration; about five are usual
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """The Gaussian that stands for the posterior of f at the training points, at given contacts."""
+    """The Gaussian approximation of the posterior of f at the training points, at given contacts."""
 
     bound: float
     """Lower bound of the log marginal likelihood."""
@@ -41,7 +42,7 @@ class Posterior:
     """Lower Cholesky factor of 1 + root K root, whose eigenvalues are at least 1."""
 
     def precision_of_data(self) -> NDArray:
-        """R = (K + 1 / 2 lambda)^-1, by which data lower the variance: S = K - K R K."""
+        """R = (K + 1 / 2 lambda)^-1. The posterior variance is S = K - K R K."""
         half = solve_triangular(self.factor, np.diag(self.root), lower=True)
         return half.T @ half
 
@@ -66,10 +67,10 @@ def posterior(K: NDArray, signs: NDArray, xi: NDArray) -> Posterior:
 
 
 def settle(K: NDArray, signs: NDArray, xi: NDArray, scores: NDArray) -> tuple[Posterior, NDArray]:
-    """The best contacts, where xi^2 = variance + mean^2, from contacts and scores to start with.
+    """The best contacts, where xi^2 = variance + mean^2, starting from given contacts and scores.
 
-    Putting in mean and variance in turn never lowers the bound, but creeps. With the variance held, the best mean is
-    the mode of a concave function, a few Newton steps away; the variance then needs a few rounds.
+    Updating xi by mean and variance in turn never lowers the bound, but converges slowly. With a fixed variance the
+    best mean is the maximum of a concave function and needs a few Newton steps. The variance then needs a few rounds.
 
     Returns
     -------
@@ -88,7 +89,7 @@ def settle(K: NDArray, signs: NDArray, xi: NDArray, scores: NDArray) -> tuple[Po
 def best_scores(K: NDArray, signs: NDArray, variance: NDArray, scores: NDArray) -> NDArray:
     """K^-1 times the mean m that maximises sum_i [log sigma(xi_i) - xi_i / 2 + y_i m_i / 2] - m' K^-1 m / 2.
 
-    There xi_i^2 = variance_i + m_i^2, and every term is concave in m. Newton's method with halved steps.
+    Here xi_i^2 = variance_i + m_i^2, and every term is concave in m. The method is Newton's with halved steps.
     """
 
     def value(scores: NDArray, mean: NDArray) -> float:
@@ -124,13 +125,13 @@ def _newton_target(K: NDArray, signs: NDArray, variance: NDArray, mean: NDArray)
 
 
 def log_cosh_half(xi: NDArray) -> NDArray:
-    """log(2 cosh(xi / 2)) = xi / 2 - log sigma(xi), of which the bound has the negative."""
+    """log(2 cosh(xi / 2)) = xi / 2 - log sigma(xi); the bound has it with a minus sign."""
     return xi / 2 - log_expit(xi)
 
 
 def bound_gradient(found: Posterior, K_gradient: NDArray) -> NDArray:
     """Gradient of the bound by the parameters of the kernel.
 
-    At the best contacts the bound does not change with them, so they count as constant (envelope theorem).
+    At the best contacts the derivative of the bound by the contacts is 0, so they count as constant (envelope theorem).
     """
     return np.einsum("ij,ijk->k", np.outer(found.scores, found.scores) - found.precision_of_data(), K_gradient) / 2

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
-ENOUGH = {"ftol": 1e-8, "gtol": 1e-3}  # a thousandth of a nat for a parameter e times as large
+ENOUGH = {"ftol": 1e-8, "gtol": 1e-3}  # a gradient of a thousandth of a nat per unit of a log parameter
 
 
 @dataclass(frozen=True)
 class Start:
-    """What one start of the maximisation reached."""
+    """The result of the maximisation from one start."""
 
     kernel: Any
     bound: float
 
 
 def climb(kernel, X: NDArray, signs: NDArray) -> Start:
-    """Maximise the bound over the free parameters of a kernel, from where they are."""
-    # Kept from one evaluation to the next, which saves most rounds.
+    """Maximise the bound over the free parameters of a kernel, starting from their present values."""
+    # Kept from one evaluation to the next. This saves most rounds.
     xi, scores = np.sqrt(kernel.diag(X)), np.zeros(len(X))
 
     def descent(theta: NDArray) -> tuple[float, NDArray]:
@@ -56,18 +56,19 @@ def climb(kernel, X: NDArray, signs: NDArray) -> Start:
 class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
     r"""Gaussian process classification of two classes: logistic link, zero mean, variational inference.
 
-    The posterior of the latent function is approximated by the Gaussian of the bound of Jaakkola and Jordan, and the
-    bound of the marginal likelihood is maximised over the parameters of the kernel from several starts. Fitting takes
-    O(n^3) time for each evaluation of the bound.
+    The posterior of the latent function is approximated by the Gaussian of the bound of Jaakkola and Jordan. The bound
+    of the marginal likelihood is maximised over the parameters of the kernel from several starts. Each evaluation of
+    the bound takes O(n^3) time.
 
     Parameters
     ----------
     kernel : kernel of sklearn.gaussian_process.kernels, default=None
-        Prior covariance, and the first start. None stands for `1.0 * RBF(m)` with m the median distance of the training
+        Prior covariance, and the first start. None means `1.0 * RBF(m)`, where m is the median distance of the training
         points. Parameters with bounds "fixed" stay.
     n_restarts : int, default=10
-        Random starts besides: length scales between a tenth of the median distance and ten times that, other parameters
-        between 0.1 and 100, uniform in their logarithms, cut to their bounds. The best bound wins.
+        Number of additional random starts. Length scales are drawn between a tenth of the median distance and ten times
+        that, other parameters between 0.1 and 100. All are uniform in their logarithms and cut to their bounds. The
+        best bound wins.
     random_state : int, RandomState instance or None, default=None
         For the random starts.
 
@@ -79,7 +80,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
     bound_ : float
         The maximised lower bound of the log marginal likelihood.
     restarts_ : list of Start
-        `kernel` and `bound` that each start reached, the given kernel's first.
+        `kernel` and `bound` that each start reached. The first belongs to the given kernel.
     X_fit_, y_fit_ : the training points, and their class numbers
 
     Examples
@@ -131,7 +132,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _codes(self, y) -> NDArray:
-        """Set the classes; the class number of each row."""
+        """Set the classes, and return the class number of each row."""
         self.classes_, codes = class_numbers(y, self)
         if len(self.classes_) > 2:
             raise ValueError(
@@ -217,7 +218,7 @@ def default_kernel(typical: float):
 
 
 def _ranges(kernel, typical: float) -> NDArray:
-    """Where the random starts are drawn from, as logarithms, shape (parameters, 2)."""
+    """The ranges of the random starts, as logarithms, shape (parameters, 2)."""
     ranges = [
         np.log(typical * np.array([0.1, 10.0]) if "length_scale" in parameter.name else np.array([0.1, 100.0]))
         for parameter in kernel.hyperparameters
@@ -228,7 +229,7 @@ def _ranges(kernel, typical: float) -> NDArray:
 
 
 def _coordinates(X: NDArray, kernel) -> NDArray:
-    """The points in the space they span, where that has fewer dimensions and the kernel knows only distances."""
+    """The points in the space they span, if it has fewer dimensions and the kernel depends only on distances."""
     wide = X.shape[1] > len(X)
     if not wide or (kernel is not None and not _isotropic(kernel, X.shape[1])):
         return X
@@ -238,5 +239,5 @@ def _coordinates(X: NDArray, kernel) -> NDArray:
 
 def _isotropic(kernel, n_features: int) -> bool:
     """Whether the kernel is a function of Euclidean distances."""
-    recognise(kernel, n_features)  # refuses what is no covariance
+    recognise(kernel, n_features)  # refuses objects that are not covariances
     return factorise(kernel) is not None and np.size(length_unit(kernel)) == 1

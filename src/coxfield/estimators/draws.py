@@ -13,23 +13,23 @@ from coxfield.progress import progress
 if TYPE_CHECKING:
     from coxfield.field import LabelField, Samples
 
-CHAINS = 4  # of Swendsen-Wang: enough to see whether they agree
+CHAINS = 4  # chains of Swendsen-Wang: enough to see whether they agree
 DRAWS = {"marginals": 800, "perturb_and_map": 100}
 
 
 def check_draws(n_draws, inference: str) -> None:
-    """Refuse what is no number of draws, or too few to judge them by."""
+    """Refuse a number of draws that is not an integer, or too small for standard errors."""
     fewest = FEWEST * (CHAINS if inference == "marginals" else 1)
     if n_draws is not None and (not isinstance(n_draws, int | np.integer) or n_draws < fewest):
         raise ValueError(f"n_draws must be None or an integer of at least {fewest}, got {n_draws!r}")
 
 
 def draw(field: LabelField, inference: str, n_draws: int | None, rng: np.random.Generator, verbose: int) -> Samples:
-    """Draws from the field by Swendsen-Wang ("marginals"), or nearly so ("perturb_and_map")."""
+    """Draws from the field by Swendsen-Wang ("marginals"), or approximate draws ("perturb_and_map")."""
     draws = DRAWS[inference] if n_draws is None else n_draws
     sampler: PerturbAndMap | SwendsenWang = SwendsenWang(field)
     size = {"n_samples": -(-draws // CHAINS), "n_chains": CHAINS}
-    if inference == "perturb_and_map":  # draws are independent: nothing to forget
+    if inference == "perturb_and_map":  # draws are independent, so there is no burn-in
         sampler, size = PerturbAndMap(field), {"n_samples": draws, "n_chains": 1, "burn_in": 0}
     with progress("draws", size["n_samples"], verbose) as done:
         return sample(sampler, **size, keep_labels=False, random_state=rng, done=done)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 METHODS = ("auto", "exact", "cyclic", "importance")
 DENSITIES = ("product", "janossy")
 SELECTIONS = ("loo_error", "loo_log_loss", None)
-SMALL = 15  # points of a class that "auto" still takes exactly: a tenth of a second
-FEW = 1000  # points in all, up to which matrices are small: threads gain little, and on a busy machine cost a lot
+SMALL = 15  # "auto" is exact for classes of up to so many points: a tenth of a second
+FEW = 1000  # up to so many points in total, matrices are small: threads help little, and cost much on a busy machine
 
 
 class PermanentalClassifier(ScoredClassifier, BaseEstimator):
@@ -47,33 +47,34 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
     .. math:: \frac{\operatorname{Per}_\alpha(\hat C[x^{(i)} \cup x^*])}{\operatorname{Per}_\alpha(\hat C[x^{(i)}])},
               \qquad \operatorname{Per}_\alpha(A) = \sum_\sigma \alpha^{\#\text{cycles}} \prod_j A_{j\sigma(j)},
 
-    with C-hat = 2 C, or the covariance C-tilde of Janossy densities on a window. The ratio is alpha C-hat(x*, x*) +
-    a' Q a with a the covariances of x* to the n points of the class: fitting computes Q, and a prediction costs O(n^2).
+    where C-hat = 2 C, or the covariance C-tilde of Janossy densities on a window. The ratio is
+    alpha C-hat(x*, x*) + a' Q a, where a are the covariances of x* with the n points of the class. Fitting computes Q,
+    and a prediction costs O(n^2).
 
     Parameters
     ----------
     kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function C, never negative, shared or one per class; None stands for `RBF(1.0)`. A common signal
-        variance cancels in the product form. In the Janossy form it matters, and with None it makes the expected number
-        of points in the window the number seen.
+        Covariance function C, never negative, shared or one per class. None means `RBF(1.0)`. A common signal variance
+        cancels in the product form. In the Janossy form it matters: with None it is set so that the expected number of
+        points in the window is the number of training points.
     alpha : float or mapping class -> float, default=1.0
-        Positive; k/2 for an intensity that is the sum of k squared Gaussian processes. Small alpha trusts neighbours,
-        large alpha the uniform distribution.
+        Positive; k/2 for an intensity that is the sum of k squared Gaussian processes. With small alpha near points
+        decide; with large alpha probabilities become uniform.
     method : {"auto", "exact", "cyclic", "importance"}, default="auto"
         How Q is computed for a class of n points. "exact" sweeps over subsets in O(2^n n^2), up to 20 points. "cyclic"
         approximates by cycles of up to four points in O(n^3). "importance" draws permutations in O(n_samples n^2), as
-        a check for tens of points. "auto" is exact up to 15 points and cyclic beyond.
+        a check for tens of points. "auto" is exact up to 15 points and cyclic for more.
     density : {"product", "janossy"}, default="product"
-        Whether the points are some of many (the paper's limit of strong thinning) or all there are in the window.
+        Whether the points are a few of many (the paper's limit of strong thinning) or all points in the window.
     window : array-like of shape (n_features, 2), default=None
-        The box of the Janossy form as rows (low, high); None for the box of the training points, widened by a gap. At
-        most three features; length scales too short for the quadrature are refused.
+        The box of the Janossy form as rows (low, high). None for the box of the training points, widened by a gap. At
+        most three features. Length scales that are too short for the quadrature are refused.
     cycles : {2, 3, 4}, default=4
         Longest cycle of the cyclic approximation.
     selection : {"loo_error", "loo_log_loss", None}, default="loo_error"
-        "loo_error" multiplies the length scales by the factor of least leave-one-out 0-1 loss, ties broken by log loss,
-        "loo_log_loss" by the factor of least log loss, both with the cyclic approximation in O(n^3) for each factor.
-        None takes the kernel as it is. Parameters with bounds "fixed" stay.
+        "loo_error" multiplies the length scales by the factor with the least leave-one-out 0-1 loss, and breaks ties by
+        log loss. "loo_log_loss" uses the factor with the least log loss. Both use the cyclic approximation, in O(n^3)
+        per factor. None uses the kernel unchanged. Parameters with bounds "fixed" stay.
     length_scales : array-like, default=None
         Factors tried, as in `LGCPClassifier`.
     n_samples : int, default=2000
@@ -89,8 +90,8 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
     methods_ : list of str
         Method used for each class.
     effective_samples_ : list of float or None
-        For each class, how many permutations of the right distribution the sampled ones are worth; None for the other
-        methods. A few say that the estimate is not to be trusted.
+        For each class, the number of exact draws that would be as good as the sampled permutations; None for the other
+        methods. If it is small, the estimate cannot be trusted.
     window_ : ndarray of shape (n_features, 2)
         Absent in the product form.
     selection_path_ : dict of arrays
@@ -135,7 +136,7 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X, y):
-        """Choose the length scale, and compute what predictions need of each class.
+        """Choose the length scale, and compute Q of each class.
 
         Parameters
         ----------
@@ -159,7 +160,7 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
             self.window_ = check_window(self.window, X)
         kernels = class_kernels(self._default_kernel() if self.kernel is None else self.kernel, self.classes_)
         for kernel in kernels.distinct:
-            recognise(kernel, X.shape[1])  # refuses what is no covariance before any work is done
+            recognise(kernel, X.shape[1])  # refuses wrong kernels before any work is done
         with threads.limit(1 if len(X) <= FEW else threads.count()):
             if self.selection is not None:
                 kernels = self._select(kernels)
@@ -177,12 +178,12 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
     def _default_kernel(self):
         if self.density == "product":
             return RBF(1.0)
-        # The processes expect alpha_i C-hat(0) = 2 alpha_i C(0) points for each unit of volume.
+        # The processes have alpha_i C-hat(0) = 2 alpha_i C(0) expected points per unit of volume.
         volume = np.prod(self.window_[:, 1] - self.window_[:, 0])
         return rescale_variance(RBF(1.0), len(self.y_fit_) / (2 * volume * self.alpha_.sum()))
 
     def _covariances(self, kernels: PerClass) -> PerClass | None:
-        """C-hat or C-tilde for each class, or None when the window has too few nodes for one of them."""
+        """C-hat or C-tilde for each class, or None if the quadrature of the window is too coarse for one of them."""
         X = self.X_fit_.astype(float)
         whole = kernels.map(lambda kernel: ProductKernel(recognise(kernel, X.shape[1])))
         if self.density == "product":
@@ -215,8 +216,8 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
 
     def _unresolved(self) -> str:
         return (
-            f"the covariance is too short for Janossy densities on the window {self.window_.tolist()}: lengthen its "
-            'length scale, narrow the window, or give density="product"'
+            f"the covariance is too short for Janossy densities on the window {self.window_.tolist()}: give a longer "
+            'length scale, a smaller window, or density="product"'
         )
 
     def _fit_classes(self, kernels: PerClass) -> None:

@@ -1,4 +1,4 @@
-"""What all classifiers of the package make of their scores: labels, probabilities, decision functions."""
+"""Labels, probabilities and decision functions from scores, for all classifiers of the package."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class ScoredClassifier(ClassifierMixin):
 
     @property
     def _precision(self):
-        """The type of the numbers that are returned."""
+        """The dtype of the returned numbers."""
         raise NotImplementedError
 
     def _returned(self, values):
         return values.astype(self._precision, copy=False)
 
     def class_scores(self, X):
-        """The score of each class, of which the probabilities are the softmax.
+        """The score of each class. The probabilities are the softmax of the scores.
 
-        For log Gaussian Cox processes it is F of eq. activationFunction: mean, half the variance, and the class sum.
+        For log Gaussian Cox processes it is F of eq. activationFunction: mean plus half the variance plus class sum.
 
         Parameters
         ----------
@@ -44,7 +44,7 @@ class ScoredClassifier(ClassifierMixin):
     def decision_function(self, X):
         """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more.
 
-        Unlike `class_scores`, without the terms that all classes share, so that small differences keep their digits.
+        Unlike `class_scores`, it omits the terms that all classes share, so that small differences keep their digits.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class ScoredClassifier(ClassifierMixin):
     def predict_proba(self, X):
         """Probabilities of the classes, eq. predictiveDistribution.
 
-        Far from all data they tend to what the model says without data, such as softmax(mu + C(0)/2).
+        Far from all data they tend to the probabilities without data, such as softmax(mu + C(0)/2).
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class ScoredClassifier(ClassifierMixin):
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X):
-        """Most probable class of each row; where every covariance underflows, the nearest neighbour's.
+        """Most probable class of each row; if every covariance underflows, the class of the nearest neighbour.
 
         Parameters
         ----------
@@ -100,9 +100,9 @@ class ScoredClassifier(ClassifierMixin):
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            As of `predict`.
+            As by `predict`.
         probabilities : ndarray of shape (n_samples, n_classes)
-            As of `predict_proba`.
+            As by `predict_proba`.
         """
         scores = self._scores(X)
         codes = scores.decisions

@@ -1,4 +1,4 @@
-"""`SLGCPClassifier`: many points and few labels, by the most probable labelling of the label field or by marginals."""
+"""`SLGCPClassifier`: many points and few labels, by the most probable labelling of the label field or its marginals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SELECTIONS = ("cv_error", None)
 INFERENCES = ("map", "marginals", "perturb_and_map")
-FITTED = (  # attributes that not every fit sets
+FITTED = (  # attributes that only some fits set
     "selection_path_",
     *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
     *("marginal_errors_", "r_hat_"),
@@ -41,49 +41,49 @@ FITTED = (  # attributes that not every fit sets
 class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     r"""Label the unlabelled points by the exact MAP of the log Gaussian Cox process model, or by its marginals.
 
-    Given where all points are, the labels follow a Potts model whose weights are the covariance function (eq.
-    explicitMRF). By default fitting finds the most probable labels of all unlabelled points together: for two classes
-    exactly, by minimum cuts; for more by alpha-expansion, with a bound on what may be missing. With
-    `inference="marginals"` each point has a distribution over the classes and takes the most probable one, which makes
-    the fewest errors in expectation. New points are classified as `LGCPClassifier` does, with what was found as data.
+    Given the positions of all points, the labels follow a Potts model whose weights are the covariance function (eq.
+    explicitMRF). By default fitting finds the most probable labels of all unlabelled points together. For two classes
+    this is exact, by minimum cuts. For more classes it uses alpha-expansion, with a bound on the distance to the
+    minimum. With `inference="marginals"` each point has a distribution over the classes and takes the most probable
+    one, which makes the fewest errors in expectation. `LGCPClassifier` classifies new points with this result as data.
 
     Parameters
     ----------
     kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function without negative values, shared or one per class. None stands for `RBF(1.0)`, whose length
-        scale is set by the selection and whose signal variance by leave-one-out log loss of the labelled points.
+        Covariance function without negative values, shared or one per class. None means `RBF(1.0)`. The selection sets
+        its length scale, and the leave-one-out log loss of the labelled points sets its signal variance.
     mean : float or mapping class -> float, default=0.0
         Means mu_i of the Gaussian processes: a prior bias between classes.
     inference : {"map", "marginals", "perturb_and_map"}, default="map"
         "map" is the most probable labelling. "marginals" are the probabilities of the classes at each point, averaged
-        over chains of Swendsen-Wang. "perturb_and_map" approximates them by the shares of independent draws, each the
-        most probable labelling after the unary terms were perturbed.
+        over chains of Swendsen-Wang. "perturb_and_map" approximates them by the shares of independent draws. Each draw
+        is the most probable labelling with perturbed unary terms.
     selection : {"cv_error", None}, default="cv_error"
-        "cv_error" chooses a factor for the length scales by the error in cross validation of the labelled points, with
-        all other points at hand (the paper's rule): the longest of those with the least error that do not give all
-        unlabelled points to one class.
-        For the other inferences, which depend on the signal variance too, it chooses factors for both by the log loss
-        of the marginals in cross validation, among those under which no class takes nearly all; fixed variances stay.
-        None takes the kernel as it is. When every point is labelled, leave-one-out decides as in `LGCPClassifier`.
+        "cv_error" chooses a factor for the length scales by cross validation of the labelled points that uses all other
+        points too (the paper's rule). The longest with the least error wins. Factors that give all unlabelled points to
+        one class are excluded.
+        The other inferences depend on the signal variance too. For them it chooses factors for both by the log loss of
+        the marginals in cross validation. Factors at which one class takes nearly all points are excluded. Fixed
+        variances stay. None uses the kernel unchanged. If every point is labelled, leave-one-out decides as in
+        `LGCPClassifier`.
     length_scales : array-like, default=None
         Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
-        from twice the root mean square distance downwards, each shorter by sqrt(2); for the other inferences those of
-        them at which the median point has between 1.5 and 64 neighbours, which are its couplings in units of the
-        strongest.
+        from twice the root mean square distance downwards, each shorter by sqrt(2). For the other inferences, None
+        keeps those at which the median point has between 1.5 and 64 neighbours. The number of neighbours of a point is
+        the sum of its couplings divided by its strongest one.
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
-        What stands in y for an unknown label. None and NaN stand for each other.
+        The mark of an unknown label in y. None and NaN mean the same.
     tolerance : float, default=1e-9
-        A gap between energy and lower bound that counts as none, relative to what the labelling pays.
+        A gap between energy and lower bound of at most this share of the cost (see `MapResult`) counts as zero.
     n_draws : int, default=None
-        Draws that label distributions are averages of. None for 800, of four chains together, or 100 of
-        perturb-and-MAP.
+        Number of draws to average over. None for 800 from four chains together, or 100 for perturb-and-MAP.
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the draws; "map" takes none.
+        Seed of the draws. "map" draws nothing.
     n_jobs : int, default=None
-        Threads. None follows `joblib.parallel_config`; outside of it, None takes as many threads as the BLAS takes for
-        a matrix product. -1 stands for all processors.
+        Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
+        a matrix product. -1 means all processors.
     verbose : int, default=0
         Above 0, show the progress of the selection.
 
@@ -91,19 +91,19 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     transduction_ : ndarray of shape (n_samples,)
-        Label of every training point: the given one, or that of the most probable labelling ("map"), or the class of
-        the largest probability in `label_distributions_`.
+        Label of every training point: the given label, or the label in the most probable labelling ("map"), or the
+        class of the largest probability in `label_distributions_`.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the classes at every training point, 1 for a given label. With "map" all of it is 0 and 1: the
-        labelling found, and nothing on how sure it is.
+        Probabilities of the classes at every training point, 1 for a given label. With "map" all entries are 0 or 1:
+        they show the labelling, but not how certain it is.
     marginal_errors_ : ndarray of shape (n_samples, n_classes)
-        Standard errors of `label_distributions_`, for the draws are finitely many; not with "map".
+        Standard errors of `label_distributions_` from the finite number of draws. Not with "map".
     r_hat_ : ndarray of shape (n_samples,)
-        Split R-hat of each point's distribution, the largest over the classes: near 1 where chains agree. A
-        `ChainsDisagreeWarning` is given where they do not. Only with "marginals".
+        Split R-hat of the distribution of each point, the largest over the classes. It is near 1 if chains agree. If
+        they do not, a `ChainsDisagreeWarning` is given. Only with "marginals".
     certified_ : ndarray of bool, shape (n_samples,)
-        Whether the label is given, or proven to belong to a labelling of least energy. This and the next four only with
-        "map", whose labelling they describe.
+        Whether the label is given, or proven to belong to a labelling of least energy. This attribute and the next four
+        describe the labelling of "map" and exist only with it.
     energy_ : float
         Energy of the labelling, -log of its unnormalised probability.
     lower_bound_ : float
@@ -111,18 +111,18 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     gap_ : float
         `energy_ - lower_bound_`.
     result_ : MapResult
-        All that the solver reports of the labelling.
+        The full report of the solver.
     kernel_ : kernel, or dict class -> kernel
         The covariance in use.
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
-        What was tried: "length_scale", "cv_error", "trivial" and "chosen". A trivial length scale, at which one class
-        takes all unlabelled points, is not cross-validated and has NaN. For the other inferences "length_scale",
-        "variance" (the factor), "cv_log_loss", "cv_error", "trivial" and "chosen". Absent with `selection=None`.
+        What was tried: "length_scale", "cv_error", "trivial" and "chosen". At a trivial length scale one class takes
+        all unlabelled points; its error is NaN. For the other inferences: "length_scale", "variance" (the factor),
+        "cv_log_loss", "cv_error", "trivial" and "chosen". Absent with `selection=None`.
     classifier_ : LGCPClassifier
-        The classifier of new points. A training point counts for each class with the weight that `label_distributions_`
-        gives it: the expected score F. The exact prediction would be the mean of softmax(F) over the draws. The softmax
-        of the mean F is cheaper. It is too sure where many points are of one class and it is not quite known which.
+        The classifier of new points. A training point counts for each class with its weight in `label_distributions_`,
+        which gives the expected score F. The exact prediction would be the mean of softmax(F) over the draws. The
+        softmax of the mean F is cheaper. It is too certain if many points share one class but it is uncertain which.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     >>> print(f"{np.sum(clf.transduction_ != truth)} of {len(X)} wrong, all certified: {clf.certified_.all()}")
     0 of 300 wrong, all certified: True
 
-    A label on each ring, and how sure the others are:
+    One label on each ring, and marginals of the other points:
 
     >>> y = np.where(np.isin(np.arange(len(truth)), [0, 299]), truth, -1)
     >>> clf = SLGCPClassifier(0.5 * RBF(0.7), selection=None, inference="marginals", random_state=0).fit(X, y)
@@ -210,7 +210,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         return self
 
     def _fit_supervised(self, X, codes):
-        """With nothing to label, this is the supervised classifier."""
+        """If all points are labelled, this is the supervised classifier."""
         selection = None if self.selection is None else "loo_error"
         options = {"length_scales": self.length_scales, "n_jobs": self.n_jobs, "verbose": self.verbose}
         classifier = LGCPClassifier(self.kernel, mean=self.mean, selection=selection, **options)
@@ -226,7 +226,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     def _fit_unlabelled(self, X, codes) -> None:
         """Choose the kernels, label the unlabelled points, and keep the classifier of new ones."""
         kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
-        field_covariances(kernels, len(kernels), X.shape[1])  # refuses what has no cut before any work is done
+        field_covariances(kernels, len(kernels), X.shape[1])  # refuses wrong kernels before any work is done
         rng = generator(self.random_state)
         if self.selection is not None:
             kernels = self._choose(X, codes, kernels, rng)
@@ -258,7 +258,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         """The kernels with the signal variance that predicts the labelled points best, each from all the others."""
         labelled = Labelled(X, self.label_distributions_.argmax(axis=1), len(kernels))
         variance = best_variance(labelled, kernels, self.mean_, np.flatnonzero(codes >= 0))
-        # Equal means are the only part of the energy that the variance does not multiply; no label changes.
+        # The variance multiplies all of the energy but the means. These are equal, so no label changes.
         self._report(self.result_.rescaled(variance, constant=-self.mean_[0] * (codes < 0).sum()))
         return kernels.map(lambda kernel: rescale_variance(kernel, variance))
 
@@ -273,19 +273,19 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         self.certified_[field.nodes] = self.result_.certified
 
     def _set_marginals(self, field: LabelField, codes, samples: Samples | None) -> None:
-        """Report draws of the unlabelled points; None where all points are labelled."""
+        """Set the attributes that describe the draws; `samples` is None if all points are labelled."""
         shape = len(codes), len(self.classes_)
         self._set_distributions(codes, field.nodes, np.empty((0, shape[1])) if samples is None else samples.marginals)
         self.marginal_errors_ = np.zeros(shape)
         if samples is not None:
             self.marginal_errors_[field.nodes] = samples.standard_errors
-        if self.inference == "marginals":  # other draws are independent
+        if self.inference == "marginals":  # draws of other inferences are independent
             self.r_hat_ = np.ones(shape[0])
             self.r_hat_[field.nodes] = 1.0 if samples is None else samples.r_hat.max(axis=1)
             warn_if_chains_disagree(self.r_hat_)
 
     def _set_distributions(self, codes, nodes, distributions) -> None:
-        self.label_distributions_ = np.eye(len(self.classes_))[codes]  # rows without a label follow
+        self.label_distributions_ = np.eye(len(self.classes_))[codes]  # rows without a label are set below
         self.label_distributions_[nodes] = distributions
         self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
 

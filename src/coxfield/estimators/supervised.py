@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SELECTIONS = ("loo_error", "loo_log_loss", "pseudo_likelihood", None)
-UNBOUNDED = (1e-300, 1e300)  # the prior bounds the default kernel, in units of the data
-FITTED = ("selection_path_", "learning_path_", "loo_error_")  # attributes that not every fit sets
+UNBOUNDED = (1e-300, 1e300)  # the prior limits the default kernel instead, in units of the data
+FITTED = ("selection_path_", "learning_path_", "loo_error_")  # attributes that only some fits set
 
 
 class LGCPClassifier(ScoredClassifier, BaseEstimator):
@@ -39,36 +39,36 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
     .. math:: F_i = \mu_i + C_i(x^*, x^*)/2 + \sum_{x \in \text{class } i} C_i(x^*, x)
 
     (eqs predictiveDistribution and activationFunction). Fitting stores the points and chooses the length scale by
-    closed-form leave-one-out; a prediction costs O(n) kernel values.
+    closed-form leave-one-out. A prediction costs O(n) kernel values.
 
     Parameters
     ----------
     kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function, shared or one per class. None stands for `RBF(1.0)`, whose length scale and signal variance
-        are both set by the selection. Products of constants with one `RBF`, `Matern` or `RationalQuadratic` take the
-        fast path, isotropic or with one length scale per feature; other kernels are called block by block. When
-        parameters are learned, classes that are given the same object share them, and others have their own.
+        Covariance function, shared or one per class. None means `RBF(1.0)`, and the selection sets both its length
+        scale and its signal variance. Products of constants with one `RBF`, `Matern` or `RationalQuadratic` use the
+        fast path, isotropic or with one length scale per feature. Other kernels are called block by block. If
+        parameters are learned, classes that are given the same kernel object share them.
     mean : float or mapping class -> float, default=0.0
-        Means mu_i of the Gaussian processes: a prior bias between classes. Classes that a mapping leaves out have mean
-        0.
+        Means mu_i of the Gaussian processes: a prior bias between classes. Classes that a mapping does not name have
+        mean 0.
     selection : {"loo_error", "loo_log_loss", "pseudo_likelihood", None}, default="loo_error"
-        "loo_error" multiplies the length scales by the factor with the least leave-one-out 0-1 loss, ties broken by log
-        loss (the paper's rule); with the default kernel it also sets the signal variance by leave-one-out log
-        loss. "loo_log_loss" chooses length scale and signal variance together by log loss. "pseudo_likelihood" learns
-        all that is free in the kernel, length scales per feature included, the signal variance and the class means, by
-        maximising the sum of leave-one-out log probabilities under a weak prior, within the bounds of the kernel:
-        choose it when the probabilities matter (`docs/probabilities.md`). None takes the kernel as it is. Parameters
-        with bounds "fixed" stay.
+        "loo_error" multiplies the length scales by the factor with the least leave-one-out 0-1 loss, and breaks ties by
+        log loss (the paper's rule). With the default kernel it also sets the signal variance by leave-one-out log loss.
+        "loo_log_loss" chooses length scale and signal variance together by log loss.
+        "pseudo_likelihood" learns the signal variance, the class means and all free parameters of the kernel, such as
+        length scales per feature. It maximises the sum of leave-one-out log probabilities under a weak prior, within
+        the bounds of the kernel. Choose it if the probabilities matter (`docs/probabilities.md`).
+        None uses the kernel unchanged. Parameters with bounds "fixed" stay.
     length_scales : array-like, default=None
         Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
         from twice the root mean square distance downwards, each shorter by sqrt(2), and six more around the best. With
-        "pseudo_likelihood" this is where learning looks for its start.
+        "pseudo_likelihood" the start of learning is chosen among them.
     learn_mean : bool, default=True
-        Whether "pseudo_likelihood" learns the means too, starting from `mean`. Say False when they stand for something
-        that the training points do not show, such as class shares that will be different.
+        Whether "pseudo_likelihood" learns the means too, starting from `mean`. Give False if the means say something
+        that the training points do not show, such as different class shares in new data.
     n_jobs : int, default=None
-        Threads. None follows `joblib.parallel_config`; outside of it, None takes as many threads as the BLAS takes for
-        a matrix product. -1 stands for all processors.
+        Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
+        a matrix product. -1 means all processors.
     verbose : int, default=0
         Above 0, show the progress of the selection.
 
@@ -79,17 +79,17 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         The covariance in use.
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
-        What was tried, ready for a data frame: "length_scale" (the factor, for kernels with more than one), "variance"
-        (the factor), "loo_error", "loo_log_loss" and "chosen". Absent with `selection=None`. With "pseudo_likelihood"
-        what was chosen is where learning started; absent if the kernel is no product of constants with one stationary
-        kernel, for then learning starts from it as it is.
+        What was tried, ready for a data frame: "length_scale" (the factor, if there are several length scales),
+        "variance" (the factor), "loo_error", "loo_log_loss" and "chosen". Absent with `selection=None`. With
+        "pseudo_likelihood" the chosen entry is the start of learning. Then it is absent if the kernel is not a product
+        of constants with one stationary kernel, because learning starts from such a kernel unchanged.
         `coxfield.plotting.plot_selection_path` draws it.
     learning_path_ : dict of arrays
-        With `selection="pseudo_likelihood"`, the steps of the learning: "step", "log_pseudo_likelihood" and
-        "log_posterior", which is what grows.
+        With `selection="pseudo_likelihood"`, the steps of learning: "step", "log_pseudo_likelihood" and
+        "log_posterior", which is maximised.
     loo_error_ : float
-        Leave-one-out 0-1 loss of the fitted model, as the selection found it. Absent with `selection=None`, for it
-        takes a pass over all pairs: `np.mean(clf.loo_predict() != y)` makes it.
+        Leave-one-out 0-1 loss of the fitted model, set by the selection. Absent with `selection=None`, because it needs
+        a pass over all pairs; `np.mean(clf.loo_predict() != y)` computes it.
     X_fit_, y_fit_ : the training points, and their class numbers
         Without the rows of weight zero.
     n_features_in_ : int
@@ -135,10 +135,10 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            float32 is computed in float32, anything else in float64.
+            float32 is computed in float32, all other types in float64.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            A point of weight w counts as w points; rows of weight zero are as good as absent.
+            A point of weight w counts as w points. Rows of weight zero are dropped.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         return self
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
-        """Take each point with a weight for every class, under the kernel as it is: soft labels."""
+        """Store points with a weight for every class (soft labels) under the unchanged kernel."""
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_ = classes
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
@@ -185,7 +185,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
             self._store = store_labels(self.X_fit_, self.y_fit_, self._covariances, weights)
 
     def __getstate__(self):
-        # The arranged points repeat X_fit_ in another order: they are left out of files and made again.
+        # The arranged points repeat X_fit_ in another order. Files omit them; they are arranged again on loading.
         left_out = ("_store", "_covariances")
         return {name: value for name, value in super().__getstate__().items() if name not in left_out}
 
@@ -204,7 +204,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
     def _chosen(self, labelled: Labelled, kernels: PerClass) -> PerClass:
         """The kernels that the selection prefers."""
         for kernel in kernels.distinct:
-            recognise(kernel, labelled.X.shape[1])  # refuses what is no covariance before any work is done
+            recognise(kernel, labelled.X.shape[1])  # refuses wrong kernels before any work is done
         if self.selection is None:
             return kernels
         return (
@@ -222,7 +222,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         )
 
     def _select(self, labelled: Labelled, kernels: PerClass) -> PerClass:
-        """The kernels with the length scale, and where it is free the signal variance, that leave-one-out prefers."""
+        """The kernels with the length scale, and the signal variance if it is free, that leave-one-out prefers."""
         search, distinct = self._search(self.selection), kernels.distinct
         of_spread = class_spread(labelled, kernels)
         factors = candidate_factors(distinct, of_spread, self.length_scales, bounded=search.bounded)
@@ -232,7 +232,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         return kernels.map(lambda kernel: rescale(kernel, path.chosen("factor"), path.chosen("variance")))
 
     def _learn(self, labelled: Labelled, kernels: PerClass) -> PerClass:
-        """The kernels with all that is free in them learned by pseudo-likelihood; the means are learned too."""
+        """The kernels with their free parameters learned by pseudo-likelihood; the means are learned too."""
         starts = starting_points(labelled, kernels, self._search("loo_log_loss"), self.length_scales)
         options = {"learn_mean": self.learn_mean, "verbose": self.verbose}
         learned = [learn(labelled, start.kernels, self.mean_, **options) for start in starts]
@@ -262,8 +262,8 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
     def loo_class_scores(self):
         """`class_scores` of each training point from all the others, in closed form.
 
-        A point is left out with all its weight: otherwise a point of weight 2 would be predicted by its own copy, and
-        the selection would settle on the shortest length scale.
+        A point is left out with all its weight. Otherwise a point of weight 2 would be predicted by its own copy, and
+        the selection would choose the shortest length scale.
         """
         return self._returned(self._loo_scores().values)
 

@@ -1,4 +1,4 @@
-"""Warnings about labellings that users should not trust, each with what to do."""
+"""Warnings about labellings that users should not trust, each with advice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-AGREE = 1.1  # R-hat up to which chains count as one
+AGREE = 1.1  # up to this R-hat, chains count as agreeing
 
 
 class TrivialLabellingWarning(UserWarning):
@@ -19,11 +19,11 @@ class TrivialLabellingWarning(UserWarning):
 
 
 class ChainsDisagreeWarning(ConvergenceWarning):
-    """Chains of the sampler have not forgotten where they started: label distributions are not to be trusted."""
+    """Chains of the sampler still depend on their start, so label distributions cannot be trusted."""
 
 
 def warn_if_chains_disagree(r_hat: NDArray) -> None:
-    """Warn when R-hat of some points is large."""
+    """Warn if R-hat of some points is large."""
     apart = r_hat > AGREE
     if apart.any():
         warnings.warn(
@@ -35,7 +35,7 @@ def warn_if_chains_disagree(r_hat: NDArray) -> None:
 
 
 def warn_if_trivial(labels: NDArray, inference: str) -> None:
-    """Warn when all unlabelled points, whose labels are given, are of one class."""
+    """Warn if all unlabelled points got the same class."""
     found, count = np.unique(labels), len(labels)
     if len(found) > 1 or count < 2:
         return

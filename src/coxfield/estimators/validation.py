@@ -60,7 +60,7 @@ def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
 
 
 def _is_blank(label) -> bool:
-    missing = getattr(sys.modules.get("pandas"), "NA", None)  # without pandas nobody has one
+    missing = getattr(sys.modules.get("pandas"), "NA", None)  # if pandas is not loaded, no label is pandas.NA
     return label is None or label is missing or (isinstance(label, Real) and bool(np.isnan(float(label))))
 
 
@@ -89,7 +89,7 @@ def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArra
 
 
 def _mixes_types(y) -> bool:
-    """Whether NumPy would change labels of a list: beside words it would turn -1 into the word "-1"."""
+    """Whether NumPy would change labels of a list: among strings it would turn -1 into the string "-1"."""
     if not isinstance(y, list | tuple):
         return False
     return any(label is None for label in y) or len({isinstance(label, str) for label in y}) > 1
