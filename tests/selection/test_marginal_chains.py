@@ -97,3 +97,38 @@ def test_chains_that_contradict_each_other_do_not_pass_for_doubt():
     doubt = np.full((2, 2, 2), 0.5)
     contradiction = np.array([np.eye(2), 1 - np.eye(2)])
     assert sampling.scores(contradiction, y)[0] > 2 * sampling.scores(doubt, y)[0]
+
+
+@pytest.mark.parametrize("n_folds", [1, 3, 10, 16, 40])
+def test_each_fold_has_as_many_chains_and_all_together_enough(n_folds):
+    found = sampling.repeats([np.zeros(1, int)] * n_folds)
+    assert found * n_folds >= sampling.CHAINS
+    assert (found - 1) * n_folds < sampling.CHAINS
+
+
+def test_rows_are_read_from_the_chains_of_the_fold_that_hides_them():
+    chains = np.random.default_rng(0).random((2, 3, 5, 2))
+    found = sampling.held_out(chains, [np.array([0, 4]), np.array([2]), np.array([1])])
+    for row, fold in ((0, 0), (4, 0), (2, 1), (1, 2)):
+        np.testing.assert_array_equal(found[:, row], chains[:, fold, row])
+    assert np.isnan(found[:, 3]).all()
+
+
+def test_one_class_takes_all_if_it_does_so_in_most_chains():
+    ordered, mixed = np.tile([0.2, 0.5, 0.3], (40, 1)), np.eye(3)[np.arange(40) % 3]
+    nearly = ordered.copy()
+    nearly[:2] = [0.9, 0.1, 0.0]  # 38 of 40 is not more than 95 %
+    assert sampling.one_takes_all(np.array([[ordered, mixed], [ordered, ordered]]))
+    assert not sampling.one_takes_all(np.array([[ordered, mixed], [mixed, ordered]]))
+    assert not sampling.one_takes_all(np.array([[nearly]]))
+    assert not sampling.one_takes_all(np.ones((4, 3, 1, 2)))  # one point alone is of one class
+
+
+def test_the_same_seed_gives_the_same_chains():
+    X, codes = few_points(2)
+    field, hidden = free_field(X, [ALIKE] * 2, 0.0), folds(codes, 2)
+    one, two, other = (sampling.chain_marginals(field, codes, hidden, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, two)
+    assert not np.array_equal(one, other)
+    assert one.shape == (sampling.repeats(hidden), 2, 7, 2)
+    np.testing.assert_allclose(one.sum(axis=-1), 1, rtol=1e-12)
