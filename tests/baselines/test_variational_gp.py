@@ -84,6 +84,22 @@ def test_random_starts_are_repeatable_and_within_bounds():
         assert (start.kernel.theta <= kernel.bounds[:, 1]).all()
 
 
+def test_the_random_state_may_be_of_any_kind():
+    X, _ = random_problem(10)
+
+    def starts(random_state):
+        kernels = VariationalGPClassifier(n_restarts=2, random_state=random_state)._starts(X)
+        return [kernel.theta.tolist() for kernel in kernels]
+
+    assert starts(5) == starts(np.random.RandomState(5))
+    assert starts(np.random.default_rng(5)) == starts(np.random.default_rng(5))
+    generator = np.random.default_rng(5)
+    assert starts(generator) != starts(generator)
+    assert starts(None) != starts(None)
+    with pytest.raises(ValueError, match="'dice' cannot be used to seed"):
+        starts("dice")
+
+
 def test_words_as_labels_and_more_classes_one_against_the_rest():
     data = load_synth()
     words = np.array(["no", "yes"])[data.y_train]

@@ -69,7 +69,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         Number of additional random starts. Length scales are drawn between a tenth of the median distance and ten times
         that, other parameters between 0.1 and 100. All are uniform in their logarithms and cut to their bounds. The
         best bound wins.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance, numpy Generator or None, default=None
         For the random starts.
 
     Attributes
@@ -149,7 +149,9 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         if not kernel.n_dims:
             return [kernel]
         low, high = _ranges(kernel, typical).T
-        draws = check_random_state(self.random_state).uniform(low, high, size=(self.n_restarts, kernel.n_dims))
+        seed = self.random_state
+        rng = seed if isinstance(seed, np.random.Generator) else check_random_state(seed)
+        draws = rng.uniform(low, high, size=(self.n_restarts, kernel.n_dims))
         return [kernel, *map(kernel.clone_with_theta, draws)]
 
     def latent(self, X) -> tuple[NDArray, NDArray]:
