@@ -1,0 +1,115 @@
+"""A classifier that was pickled and restored gives the same predictions, from files that hold the points once."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from covariance_doubles import RowCovariance, SumCovariance
+from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
+from coxfield.kernels.recognise import recognise
+
+RNG = np.random.default_rng(0)
+Y = np.array(["a", "b", "c"])[np.arange(30) % 3]
+X = RNG.normal(size=(30, 2)) + 2 * np.eye(3, 2)[np.arange(30) % 3]
+NEW = RNG.normal(size=(8, 2))
+WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 2.0], size=30)
+SOME = np.where(np.arange(30) < 9, Y, "")
+PER_CLASS = {"a": RBF(0.8), "b": 2.0 * Matern(1.0), "c": RBF(0.8)}
+METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "class_scores")
+LEAVE_ONE_OUT = ("loo_class_scores", "loo_predict_proba", "loo_predict")
+# Few draws make rough distributions, which are as good a test as any.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::coxfield.estimators.trivial.TrivialLabellingWarning",
+    "ignore::coxfield.estimators.trivial.ChainsDisagreeWarning",
+)
+
+
+def restored(clf):
+    return pickle.loads(pickle.dumps(clf))
+
+
+def assert_same_predictions(clf, again, new=NEW):
+    for method in METHODS:
+        np.testing.assert_array_equal(getattr(again, method)(new), getattr(clf, method)(new))
+
+
+SUPERVISED = {
+    "selected": {},
+    "as it is": {"kernel": Matern(0.7), "selection": None},
+    "per class": {"kernel": PER_CLASS, "selection": None, "mean": {"b": 0.3}},
+    "per class, learned": {"kernel": PER_CLASS, "selection": "pseudo_likelihood"},
+    "called": {"kernel": RBF(0.5) + RBF(2.0), "selection": None},
+    "a sum": {
+        "kernel": SumCovariance((recognise(RBF(0.5), 2), recognise(RBF(2.0), 2)), (1.0, 0.4)),
+        "selection": None,
+    },
+}
+
+
+@pytest.mark.parametrize("params", SUPERVISED.values(), ids=SUPERVISED)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["hard labels", "weights"])
+def test_the_supervised_classifier(params, weights):
+    clf = LGCPClassifier(**params).fit(X, Y, sample_weight=weights)
+    again = restored(clf)
+    assert_same_predictions(clf, again)
+    for method in LEAVE_ONE_OUT:
+        np.testing.assert_array_equal(getattr(again, method)(), getattr(clf, method)())
+
+
+@pytest.mark.parametrize("form", [np.float32, sparse.csr_array], ids=["float32", "sparse"])
+def test_the_kind_of_numbers_stays(form):
+    clf = LGCPClassifier(RBF(0.7), selection=None).fit(form(X), Y)
+    again = restored(clf)
+    assert_same_predictions(clf, again)
+    assert again.predict_proba(NEW).dtype == clf.predict_proba(NEW).dtype
+
+
+@pytest.mark.parametrize("inference", ["map", "marginals"])
+@pytest.mark.parametrize("kernel", [RBF(0.8), PER_CLASS], ids=["shared", "per class"])
+def test_the_semi_supervised_classifier(inference, kernel):
+    how = {"selection": None, "missing_label": "", "inference": inference, "n_draws": 100, "random_state": 0}
+    clf = SLGCPClassifier(kernel, **how).fit(X, SOME)
+    soft = (np.count_nonzero(clf.label_distributions_, axis=1) > 1).any()
+    assert soft == (inference == "marginals")
+    again = restored(clf)
+    assert_same_predictions(clf, again)
+    assert_same_predictions(clf, again.classifier_)
+    np.testing.assert_array_equal(again.label_distributions_, clf.label_distributions_)
+    for method in LEAVE_ONE_OUT:
+        np.testing.assert_array_equal(getattr(again.classifier_, method)(), getattr(clf.classifier_, method)())
+
+
+def test_points_addressed_by_row_number():
+    rows = np.arange(30.0)[:, None]
+    clf = LGCPClassifier(RowCovariance(RBF(0.8)(X)), selection=None).fit(rows[:20], Y[:20])
+    assert_same_predictions(clf, restored(clf), rows[20:])
+
+
+def test_the_permanental_classifier():
+    clf = PermanentalClassifier(RBF(0.8), selection=None).fit(X, Y)
+    assert_same_predictions(clf, restored(clf))
+
+
+def test_files_hold_the_points_once():
+    many = RNG.normal(size=(2000, 20))
+    clf = LGCPClassifier(RBF(3.0), selection=None).fit(many, np.arange(2000) % 2)
+    assert len(pickle.dumps(clf)) < 1.5 * many.nbytes
+    soft = SLGCPClassifier(RBF(3.0), selection=None, inference="marginals", n_draws=16, random_state=0)
+    soft.fit(many[:300], np.where(np.arange(300) < 10, np.arange(300) % 2, -1))
+    assert len(pickle.dumps(soft)) < 1.5 * many[:300].nbytes
+
+
+def test_a_second_round_changes_nothing():
+    clf = restored(restored(LGCPClassifier().fit(X, Y, sample_weight=WEIGHTS)))
+    assert_same_predictions(LGCPClassifier().fit(X, Y, sample_weight=WEIGHTS), clf)
+
+
+@pytest.mark.parametrize("estimator", [LGCPClassifier, SLGCPClassifier, PermanentalClassifier])
+def test_what_was_not_fitted_stays_so(estimator):
+    with pytest.raises(NotFittedError):
+        restored(estimator()).predict(NEW)
+    assert restored(estimator().set_params(selection=None)).selection is None
