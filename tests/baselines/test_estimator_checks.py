@@ -18,12 +18,12 @@ ESTIMATORS = [
 def expected_failures(estimator):
     """Name of the check -> reason."""
     if isinstance(estimator, HarmonicFunctions) and estimator.missing_label == -1:
-        reason = "it calls a class -1, which stands for an unknown label; with missing_label=None the check passes"
+        reason = "it uses -1 as a class, but -1 means an unknown label; with missing_label=None the check passes"
         return {"check_classifiers_classes": reason}
     return {}
 
 
-# Some checks warn that they are skipped; what they assert still counts.
+# Some checks warn that they are skipped. Their assertions still count.
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check):

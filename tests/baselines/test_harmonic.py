@@ -29,7 +29,7 @@ def laplacian_solution(X, codes, n_classes, length_scale):
 
 
 def hide_some(y, n_classes, rng):
-    """The labels with most of them hidden, two or more of each class that has them left."""
+    """The labels with most of them hidden; every class keeps two labels if it has them."""
     codes = np.where(rng.random(len(y)) < 0.6, -1, y)
     for label in range(n_classes):
         codes[np.flatnonzero(y == label)[:2]] = label
@@ -90,7 +90,7 @@ def test_new_points_take_the_weighted_mean_of_the_training_points():
     queries = rng.normal(size=(5, 2))
     W = np.exp(-cdist(queries, X, "sqeuclidean") / (2 * 0.7**2))
     np.testing.assert_allclose(clf.predict_proba(queries), W @ clf.label_distributions_ / W.sum(axis=1, keepdims=True))
-    # The extension is harmonic: a point joined to the graph without changing it finds its own value there.
+    # The extension is harmonic: if a point joins the graph without changing it, its value there is the same.
     far = clf.predict_proba(X[:1] + 1e6)
     assert np.isfinite(far).all()
 

@@ -24,7 +24,7 @@ def log_sums(X, y, queries, length_scale, leave_out=False):
 
 
 def size_of_exponents(X, length_scale):
-    """What the rounding of distances is relative to, where they are made of products: |x|^2 + |z|^2 in exponents."""
+    """The scale of rounding in exponents if distances are computed by products: |x|^2 + |z|^2."""
     return 1 + np.square(X - X.mean(axis=0)).sum(axis=1).max() * 2 / length_scale**2
 
 

@@ -100,7 +100,7 @@ def test_the_random_state_may_be_of_any_kind():
         starts("dice")
 
 
-def test_words_as_labels_and_more_classes_one_against_the_rest():
+def test_labels_may_be_words_and_more_classes_need_one_against_the_rest():
     data = load_synth()
     words = np.array(["no", "yes"])[data.y_train]
     clf = VariationalGPClassifier(n_restarts=0).fit(data.X_train[::5], words[::5])

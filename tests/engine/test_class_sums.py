@@ -82,7 +82,7 @@ def test_log_sums_are_right_where_every_value_underflows(kernel, dtype):
         np.testing.assert_allclose(sums.logs[:, label], expected, rtol=1e-9)
 
 
-def test_nearest_point_is_told_apart_far_from_the_origin_at_a_tiny_length_scale():
+def test_the_nearest_point_is_right_far_from_the_origin_at_a_tiny_length_scale():
     # The product form of these distances is wrong by more than the length scale squared.
     X = np.array([[1e6, 0.0], [1e6 + 3e-3, 0.0], [-1e6, 0.0]])
     query = np.array([[1e6 + 1.4e-3, 0.0], [1e6 + 1.6e-3, 0.0]])
@@ -140,7 +140,7 @@ def test_sparse_points_give_the_sums_of_dense_ones():
         np.testing.assert_allclose(lazy.logs, dense.logs, rtol=1e-9, atol=1e-12)
 
 
-def test_a_covariance_that_takes_negative_values_is_summed_as_it_is():
+def test_negative_covariances_are_summed_unchanged():
     X, y = np.array([[1.0], [-2.0], [3.0]]), np.array([0, 1, 1])
     sums = class_sums(training(X, y, [DotProduct(0.0)] * 2), np.array([[-1.0], [2.0]]))
     np.testing.assert_allclose(sums.values, [[-1, -1], [2, 2]])

@@ -18,7 +18,7 @@ def test_small_sums_decide_beside_a_large_shared_prior():
     assert (0.5 + small.values)[0, 0] == (0.5 + small.values)[0, 1]
 
 
-def test_equal_scores_fall_to_the_larger_log_sum_of_the_best_classes():
+def test_equal_scores_are_decided_by_the_larger_log_sum():
     faint = ClassSums(np.zeros((2, 3)), np.array([[-900.0, -1000.0, -800.0], [-1000.0, -900.0, -950.0]]))
     np.testing.assert_array_equal(Scores(np.array([[0.0, 0.0, -1.0]]), faint).decisions, [0, 1])
     np.testing.assert_array_equal(Scores(np.zeros((1, 3)), faint).decisions, [2, 1])

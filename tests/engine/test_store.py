@@ -65,7 +65,7 @@ def test_underflowing_soft_sums_are_right_in_their_logarithms():
     assert (sums.values == 0).all()
 
 
-def test_points_that_are_bound_already():
+def test_points_that_are_already_bound():
     of = covariances(OWN)
     points = [covariance.bind(X) for covariance in of.distinct]
     found = class_sums(store_bound(points, Y, of), QUERIES).values
@@ -95,7 +95,7 @@ def test_labelled_points_count_once_or_by_weight():
     thin=st.booleans(),
     steps=st.integers(1, 5),
 )
-def test_any_sequence_of_appending_and_removing_is_a_store_of_what_is_left(seed, kernels, soft, thin, steps):
+def test_appending_and_removing_gives_the_store_of_the_remaining_points(seed, kernels, soft, thin, steps):
     rng = np.random.default_rng(seed)
     if thin:
         kernels = SHARED  # kernels that are called take no sparse points
@@ -129,7 +129,7 @@ def test_any_sequence_of_appending_and_removing_is_a_store_of_what_is_left(seed,
         np.testing.assert_allclose(found, class_sums(left, queries).values, rtol=1e-10)
 
 
-def test_appending_touches_no_part_and_removing_only_those_that_hold_the_rows():
+def test_appending_changes_no_part_and_removing_only_those_that_hold_the_rows():
     store = store_labels(X, Y, covariances(SHARED))
     longer = store.append(X[:4], np.eye(3)[Y[:4]])
     assert longer.groups[0].parts[0] is store.groups[0].parts[0]

@@ -28,7 +28,7 @@ def kernel_density_decisions(X, y, queries, length_scale):
 
 
 def squared_size(X, queries):
-    """What the rounding of squared distances is relative to, if they are made of products: |x|^2 + |z|^2."""
+    """The scale of rounding of squared distances that are computed by products: |x|^2 + |z|^2."""
     return 2 * np.square(np.vstack([X, queries]) - X.mean(axis=0)).sum(axis=1).max()
 
 

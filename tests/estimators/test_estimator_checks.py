@@ -24,20 +24,20 @@ ESTIMATORS = [
 def expected_failures(estimator):
     """Name of the check -> reason."""
     if isinstance(estimator, SLGCPClassifier):
-        reason = "it calls a class -1, which stands for an unknown label; with missing_label=None the check passes"
+        reason = "it uses -1 as a class, but -1 means an unknown label; with missing_label=None the check passes"
         return {"check_classifiers_classes": reason} if estimator.missing_label == -1 else {}
     if estimator.selection is None:
         return {}
     reason = (
-        "leave-one-out leaves out a point with all its weight; of repeated rows it leaves out one and predicts it "
-        "by its copies: the length scale chosen is another; with selection=None these checks pass"
+        "leave-one-out removes a point with all its weight, but only one of several equal rows, which its copies then "
+        "predict; so another length scale is chosen; with selection=None these checks pass"
     )
     return dict.fromkeys(
         ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"), reason
     )
 
 
-# Some checks warn that they are skipped; what they assert still counts.
+# Some checks warn that they are skipped. Their assertions still count.
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check):

@@ -20,7 +20,7 @@ from coxfield.permanents.window import quadrature
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points
 from tolerances import assert_close, assert_same_decisions, rounding
 
-# (|x|^2 + |z|^2) / l^2 for these data, at most: the rounding of distances made of products is relative to that.
+# Largest (|x|^2 + |z|^2) / l^2 of these data. Rounding of distances computed by products is relative to it.
 EXPONENTS = 100
 NAMES = np.array(["ant", "bee", "cat", "dog"])
 
@@ -215,7 +215,7 @@ def test_janossy_selection_stops_at_what_the_window_resolves():
 
 
 @pytest.mark.parametrize(("data", "n_test"), [("Synth", 1000), ("Diabetes", 332), ("Banana", 4900)])
-def test_errors_are_beside_lgcps_on_the_embedded_data(data, n_test):
+def test_errors_are_close_to_those_of_lgcp_on_the_embedded_data(data, n_test):
     lgcp, cyclic = (permanental.errors(data, method, seed=0) for method in ("LGCP", "four cycles"))
     share = lgcp["error"] / 100
     allowed = 2 * 100 * np.sqrt(share * (1 - share) / n_test)  # two standard errors of LGCP's
@@ -270,7 +270,7 @@ def test_janossy_needs_few_dimensions():
         PermanentalClassifier(density="janossy").fit(np.random.default_rng(0).normal(size=(20, 7)), np.arange(20) % 2)
 
 
-def test_one_class_and_no_fit_get_a_sentence():
+def test_one_class_and_a_missing_fit_get_a_sentence():
     with pytest.raises(ValueError, match=r"PermanentalClassifier needs .* two classes, got only one class: 'ant'"):
         PermanentalClassifier().fit([[0.0], [1.0]], ["ant", "ant"])
     with pytest.raises(NotFittedError):

@@ -17,7 +17,7 @@ from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingW
 from coxfield.field import LabelField, map_labels
 from tolerances import assert_close, assert_same_decisions, assert_same_minimum
 
-# (|x|^2 + |z|^2) / l^2 for these data, at most: the rounding of distances made of products is relative to that.
+# Largest (|x|^2 + |z|^2) / l^2 of these data. Rounding of distances computed by products is relative to it.
 EXPONENTS = 100
 KERNEL = 0.25 * RBF(1.0)
 
@@ -133,7 +133,7 @@ def test_selection_keeps_what_was_tried_and_the_temperature_changes_no_label():
     assert -np.log(probability).mean() < np.log(2)
 
 
-def test_selection_may_be_given_its_candidates_and_folds(capsys):
+def test_candidates_and_folds_may_be_given(capsys):
     X, _, y = rings()
     clf = SLGCPClassifier(Matern(2.0, nu=0.5), length_scales=[1.0, 0.25], n_folds=3, verbose=1).fit(X, y)
     assert clf.selection_path_["length_scale"].tolist() == [2.0, 0.5]
@@ -141,7 +141,7 @@ def test_selection_may_be_given_its_candidates_and_folds(capsys):
     assert clf.kernel_.nu == 0.5
 
 
-def test_a_labelling_of_one_class_is_said_with_what_helps():
+def test_a_labelling_of_one_class_causes_a_warning_with_advice():
     X, _, y = rings(every=60)
     with pytest.warns(
         TrivialLabellingWarning, match="all .* unlabelled points to class .*shorter length scale"
@@ -194,12 +194,12 @@ def test_bad_input_gets_one_clear_sentence(params, y, words):
         SLGCPClassifier(**params).fit(X, [0, 1, -1, -1, 0, 1] if y is None else y)
 
 
-def test_asking_before_fitting_is_refused():
+def test_predicting_before_fitting_is_refused():
     with pytest.raises(NotFittedError):
         SLGCPClassifier().predict([[0.0]])
 
 
-def test_the_callers_arrays_are_not_edited():
+def test_given_arrays_are_not_changed():
     X, _, y = rings()
     before = X.copy(), y.copy()
     SLGCPClassifier(KERNEL, selection=None).fit(X, y)
@@ -279,7 +279,7 @@ def test_marginals_help_where_one_class_takes_all():
 
 
 @pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
-def test_what_describes_one_inference_is_absent_from_the_others():
+def test_attributes_of_one_inference_are_absent_with_the_others():
     X, y = tiny(2)
     clf = SLGCPClassifier(0.5 * RBF(1.0), selection=None, n_draws=400, random_state=0)
     for inference in ("map", "marginals", "perturb_and_map", "map"):
@@ -327,7 +327,7 @@ def test_length_scale_and_temperature_are_chosen_together(capsys):
 
 
 @pytest.mark.filterwarnings("ignore::coxfield.estimators.trivial.TrivialLabellingWarning")
-def test_classes_of_their_own_kernels_are_scaled_together():
+def test_kernels_per_class_are_scaled_together():
     X, _, y = clouds()
     kernel = {0: RBF(0.5), 1: 2.0 * RBF(1.0)}
     clf = SLGCPClassifier(kernel, inference="marginals", length_scales=[0.6], n_draws=400, random_state=0).fit(X, y)
@@ -337,7 +337,7 @@ def test_classes_of_their_own_kernels_are_scaled_together():
     assert [clf.kernel_[c].k2.length_scale for c in (0, 1)] == pytest.approx([0.3, 0.6])
 
 
-def test_chains_that_disagree_are_warned_of():
+def test_chains_that_disagree_cause_a_warning():
     X, truth, _ = rings()
     y = np.full(len(truth), -1)
     known = [np.flatnonzero(truth == label)[0] for label in (0, 1)]
@@ -358,7 +358,7 @@ def test_nothing_is_drawn_when_all_labels_are_given(inference):
     assert not hasattr(clf, "certified_")
 
 
-def test_marginals_that_give_all_to_one_class_are_said():
+def test_marginals_that_give_all_to_one_class_cause_a_warning():
     X, _, y = rings(every=60)
     clf = SLGCPClassifier(RBF(30.0), selection=None, inference="marginals", n_draws=400, random_state=0)
     with pytest.warns(TrivialLabellingWarning, match="the label distributions give all .* unlabelled points to class"):

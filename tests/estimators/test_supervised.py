@@ -22,7 +22,7 @@ from reference import class_scores, refit_scores, softmax
 from strategies import RECOGNISED, labelled_points
 from tolerances import assert_close, assert_same_decisions, assert_same_error, rounding
 
-# (|x|^2 + |z|^2) / l^2 for these data, at most: the rounding of distances made of products is relative to that.
+# Largest (|x|^2 + |z|^2) / l^2 of these data. Rounding of distances computed by products is relative to it.
 EXPONENTS = 100
 
 
@@ -45,7 +45,7 @@ def test_scores_and_probabilities_are_the_papers_equations(data, seed, weighted)
     np.testing.assert_allclose(clf.class_scores(queries), expected, rtol=1e-9)
     np.testing.assert_allclose(clf.predict_proba(queries), softmax(expected), rtol=1e-8, atol=1e-300)
     np.testing.assert_allclose(np.exp(clf.predict_log_proba(queries)), clf.predict_proba(queries))
-    # Distances may be made of products, so that their rounding is relative to |x|^2 + |z|^2; 0.3 is the least length.
+    # Rounding of distances computed by products is relative to |x|^2 + |z|^2. The shortest length scale is 0.3.
     exponents = 1 + 2 * np.square(np.vstack([X, queries])).sum(axis=1).max() / 0.3**2
     assert_same_decisions(
         clf.predict(queries), names[expected.argmax(axis=1)], expected, terms=len(y), condition=exponents, at_least=0.5
@@ -60,7 +60,7 @@ def test_scores_and_probabilities_are_the_papers_equations(data, seed, weighted)
 
 CASES = {
     "shared": ([RBF(0.8)] * 3, False),
-    "a kernel a class": ([RBF(0.4), 2.0 * Matern(1.0), RBF(2.0) + RBF(0.1)], False),
+    "a kernel per class": ([RBF(0.4), 2.0 * Matern(1.0), RBF(2.0) + RBF(0.1)], False),
     "ARD": ([RBF([0.3, 1.0, 2.0, 0.7])] * 3, False),
     "sparse ARD": ([RBF([0.3, 1.0, 2.0, 0.7])] * 3, True),
 }
@@ -92,7 +92,7 @@ def test_a_weighted_point_counts_as_that_many_points():
     assert len(weighted.X_fit_) == (weights > 0).sum()
 
 
-def test_doubling_all_weights_leaves_the_chosen_length_scale_alone():
+def test_doubling_all_weights_keeps_the_chosen_length_scale():
     synth = load_synth()
     once = LGCPClassifier().fit(synth.X_train, synth.y_train)
     twice = LGCPClassifier().fit(synth.X_train, synth.y_train, sample_weight=np.full(250, 2.0))
@@ -113,7 +113,7 @@ def test_containers_give_the_same_answers(container):
     if container in (pd.DataFrame, pl.DataFrame):
         assert other.feature_names_in_.tolist() == ["a", "b", "c"]
     else:
-        # Training and query need not be of one kind.
+        # Training points and queries may have different containers.
         np.testing.assert_allclose(other.predict_proba(X), plain.predict_proba(given_X), rtol=1e-7)
 
 
@@ -224,7 +224,7 @@ def test_the_leave_one_out_error_is_that_of_the_fitted_model(selection, weighted
     assert_same_error(clf.loo_error_, clf.loo_predict(), synth.y_train, scores, **how)
 
 
-def test_without_a_selection_nobody_pays_for_a_leave_one_out_error():
+def test_without_selection_no_leave_one_out_error_is_computed():
     clf = LGCPClassifier().fit([[0.0], [1.0], [3.0]], [0, 0, 1])
     assert hasattr(clf, "loo_error_")
     assert not hasattr(clf.set_params(kernel=RBF(1.0), selection=None).fit([[0.0], [1.0]], [0, 1]), "loo_error_")
@@ -353,13 +353,13 @@ def test_bad_points_get_one_clear_sentence(X, words):
         LGCPClassifier().fit(X, [0, 1, 0, 1][: len(X)])
 
 
-def test_asking_before_fitting_is_refused():
+def test_predicting_before_fitting_is_refused():
     for ask in (lambda c: c.predict([[0.0]]), lambda c: c.loo_class_scores()):
         with pytest.raises(NotFittedError):
             ask(LGCPClassifier())
 
 
-def test_the_callers_arrays_are_not_edited():
+def test_given_arrays_are_not_changed():
     X, y = make_circles(2, 20, random_state=0)
     weights = np.linspace(0, 2, len(y))
     before = X.copy(), y.copy(), weights.copy()

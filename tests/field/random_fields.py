@@ -1,4 +1,4 @@
-"""Random label fields, and the field written as slowly and plainly as possible."""
+"""Random label fields, and slow but plain formulas for them."""
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic, WhiteKernel

@@ -64,7 +64,7 @@ def test_the_best_of_several_labels_has_the_largest_covariance(form):
 
 @pytest.mark.parametrize("form", [tile, listed])
 @pytest.mark.parametrize("picks", [[0, 0, 0], [0, 1, 0], [2, 6, 7]])
-def test_groups_keep_their_own_covariance_and_nothing_between_them(form, picks):
+def test_groups_have_their_own_covariance_and_no_weight_between_them(form, picks):
     one, zeros = KERNELS[0], [KERNELS[pick] for pick in picks]
     own = np.zeros((9, 9))
     for g, kernel in enumerate(zeros):
@@ -75,7 +75,7 @@ def test_groups_keep_their_own_covariance_and_nothing_between_them(form, picks):
     np.testing.assert_allclose(form(coupling), (kernel_values(one) + own) / 2, atol=1e-14)
 
 
-def test_some_nodes_give_a_part_of_the_weights():
+def test_some_nodes_have_a_part_of_the_weights():
     coupling = couple(field_of(KERNELS[:3]), 0, [0, 1, 2], GROUPS)
     rows, columns = np.array([5, 1, 2]), np.array([0, 8])
     part = coupling[rows].tile(coupling[columns])

@@ -8,7 +8,7 @@ from coxfield.kernels.recognise import recognise
 from tolerances import assert_close
 
 
-def test_every_node_meets_its_nearest_in_units_of_the_length_scale():
+def test_every_node_is_paired_with_its_nearest_in_units_of_the_length_scale():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     scale = np.array([0.1, 1.0, 10.0])

@@ -123,7 +123,7 @@ def test_fields_of_no_node_and_of_one(n):
     assert field.energy(np.zeros(n, int)) == pytest.approx(field.unary[:, 0].sum())
 
 
-def test_nothing_known_is_a_field_too():
+def test_a_field_may_have_no_labelled_points():
     field = LabelField.from_points(np.arange(3.0)[:, None], RBF(1.0), [-1, -1, -1])
     np.testing.assert_array_equal(field.relative_unary, 0)
     np.testing.assert_array_equal(field.unary, -0.5)
@@ -135,7 +135,7 @@ def test_equal_kernels_count_as_shared():
     assert not LabelField.from_points(X, {0: RBF(1.0), 1: Matern(1.0)}, [0, 1, -1, -1]).shared
 
 
-def test_what_the_caller_gave_is_not_edited():
+def test_given_arrays_are_not_changed():
     X, kernel, labels, mean = random_arguments(9, 3, 8, False)
     copies = X.copy(), labels.copy(), mean.copy()
     field = LabelField.from_points(X, kernel, labels, mean=mean)
@@ -159,7 +159,7 @@ def test_what_the_caller_gave_is_not_edited():
         ({"X": [[0.0], [np.nan], [1.0], [2.0]]}, "NaN"),
     ],
 )
-def test_what_makes_no_field_is_refused_with_a_sentence(changes, words):
+def test_wrong_arguments_are_refused_with_a_sentence(changes, words):
     arguments = {"X": np.arange(4.0)[:, None], "kernel": RBF(1.0), "labels": [0, 1, -1, -1]} | changes
     with pytest.raises(ValueError, match=words):
         LabelField.from_points(arguments.pop("X"), arguments.pop("kernel"), arguments.pop("labels"), **arguments)

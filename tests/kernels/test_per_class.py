@@ -22,13 +22,13 @@ def test_equal_kernels_are_shared_and_others_are_not():
     assert kernels[1] == Matern(1.0)
 
 
-def test_for_learning_only_one_and_the_same_object_is_shared():
+def test_for_learning_only_the_same_object_is_shared():
     one = RBF(1.0)
     kernels = class_kernels({"a": one, "b": RBF(1.0), "c": one}, CLASSES, by_object=True)
     assert kernels.owner.tolist() == [0, 1, 0]
 
 
-def test_what_is_made_of_shared_things_is_made_once():
+def test_mapping_computes_shared_things_once():
     made = []
     kernels = PerClass.of([1, 2, 1]).map(lambda number: made.append(number) or -number)
     assert made == [1, 2]

@@ -19,7 +19,7 @@ CASES = [
 def test_profile_is_scikit_learns_kernel_as_a_function_of_distance(profile, kernel):
     distance = np.linspace(0, 6, 40)
     expected = kernel(np.zeros((1, 1)), distance[:, None])[0]
-    # sklearn replaces distance 0 by eps in the Bessel form, hence not to the last bit.
+    # scikit-learn replaces distance 0 by eps in the Bessel form, so the last bits differ.
     np.testing.assert_allclose(np.exp(profile.log_of(distance**2)), expected, rtol=1e-12, atol=1e-14)
 
 

@@ -1,4 +1,4 @@
-"""What every covariance must do, whether the package has it or not."""
+"""What every covariance must do, those of the package and new ones."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ CASES["rows"] = (RowCovariance(PLAIN(X)), ROWS, PLAIN(X))
 
 
 def assert_same_covariances(found, expected, of=slice(None), columns=slice(None)):
-    """Equal up to rounding. A squared distance of 0 may come out as 1e-15, of which rough kernels see the root."""
+    """Equal up to rounding. A squared distance of 0 may be computed as 1e-15, and rough kernels depend on its root."""
     rows, columns = np.arange(12)[of], np.arange(12)[columns]
     itself = rows[:, None] == columns
     expected = expected[np.ix_(rows, columns)]
@@ -54,14 +54,14 @@ def test_tiles_in_their_units_and_without_their_floor_are_the_covariance(case):
     assert not bound.imprecise(bound).any()
 
 
-def test_room_that_is_offered_changes_nothing(case):
+def test_an_output_array_changes_nothing(case):
     covariance, points, _ = case
     bound = covariance.bind(points)
     room = np.full((12, 12), np.nan)
     np.testing.assert_array_equal(bound[:4].tile(bound, room), bound[:4].tile(bound))
 
 
-def test_logarithms_are_those_of_the_values_and_leave_out_what_they_must(case):
+def test_log_tiles_are_logarithms_of_the_values_without_left_out_columns(case):
     covariance, points, expected = case
     bound = covariance.bind(points)
     groups = [slice(0, 5), np.array([5, 8, 11])]
@@ -100,7 +100,7 @@ def test_neighbours_are_other_points(case):
 
 
 class Adder:
-    """Adds up what a walk hands over, as the class sums of one class do."""
+    """Adds up the tiles of a walk, like the class sums of one class."""
 
     def __init__(self, n_factors, n_rows, n_columns):
         self.values = np.zeros((n_factors, n_rows, n_columns))

@@ -7,9 +7,9 @@ from coxfield.kernels.recognise import recognise
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_vanishing_values_stay_normal_numbers_and_are_known(dtype):
+def test_vanishing_values_equal_the_floor_and_stay_normal_numbers(dtype):
     found, tiny = recognise(RBF(1.0), 1), np.finfo(dtype).tiny
-    for n in range(1, 70):  # whatever the processor does with the last few of an array
+    for n in range(1, 70):  # processors may treat the last entries of an array differently
         values = found.floored_profile(np.full(n, 1e5, dtype))
         np.testing.assert_array_equal(values, dtype(profile_floor(np.dtype(dtype).name)))
         assert (values >= tiny).all()

@@ -60,6 +60,6 @@ def test_impossible_parameters_are_refused_by_name_and_value(kernel, words):
         recognise(kernel, 2)
 
 
-def test_something_that_is_no_kernel_is_refused():
+def test_objects_that_are_not_kernels_are_refused():
     with pytest.raises(TypeError, match=r"kernel of sklearn.gaussian_process.kernels.*got 'rbf'"):
         recognise("rbf", 2)

@@ -4,7 +4,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from coxfield.kernels import sklearn_tree as tree
 
 
-def test_length_scales_are_rescaled_wherever_they_stand_unless_fixed():
+def test_all_free_length_scales_are_rescaled():
     kernel = 2.0 * RBF([1.0, 3.0]) + Matern(4.0, length_scale_bounds="fixed")
     rescaled = tree.rescale_length(kernel, 0.5)
     np.testing.assert_array_equal(rescaled.k1.k2.length_scale, [0.5, 1.5])

@@ -13,13 +13,13 @@ def test_folds_partition_the_labelled_rows_and_share_out_the_classes():
     assert [len(rows) for rows in folds(codes, 50)] == [1] * 10
 
 
-def test_hiding_leaves_the_labels_alone():
+def test_hiding_does_not_change_the_given_labels():
     codes = np.array([0, 1, -1])
     assert hide(codes, np.array([0])).tolist() == [-1, 1, -1]
     assert codes.tolist() == [0, 1, -1]
 
 
 @pytest.mark.parametrize("n_folds", [1, 2.0, "ten", None])
-def test_what_is_no_number_of_folds_is_refused(n_folds):
+def test_wrong_numbers_of_folds_are_refused(n_folds):
     with pytest.raises(ValueError, match="n_folds must be an integer of at least 2, got"):
         check_folds(n_folds)

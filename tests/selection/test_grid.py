@@ -22,12 +22,12 @@ def test_the_spread_is_the_mean_squared_distance_of_all_pairs():
     assert_close(grid.spread(X, 1.0, weights), grid.spread(np.repeat(X, weights.astype(int), axis=0)), terms=120)
 
 
-def test_the_spread_does_not_notice_the_order_of_rows_repeats_or_how_they_are_stored(monkeypatch):
+def test_the_spread_does_not_depend_on_order_repetition_or_storage_of_rows(monkeypatch):
     monkeypatch.setattr(grid, "ROWS", 7)
     shuffled = RNG.permutation(np.tile(np.arange(40), 3))
     assert_close(grid.spread(X[shuffled]), MEAN_SQUARE, terms=40**2)
     assert_close(grid.spread(X.astype(np.float32)), MEAN_SQUARE, terms=40**2, dtype=np.float32)
-    # x^2 and the square of the mean nearly cancel: what is left is less than a tenth of them
+    # x^2 and the square of the mean nearly cancel: less than a tenth is left
     assert_close(grid.spread(sparse.csr_array(X)), MEAN_SQUARE, terms=40**2, condition=10)
 
 
@@ -57,11 +57,11 @@ def test_bounds_of_the_kernel_cut_the_grid():
     assert 0.25 <= factors.min() < factors.max() <= 2
 
 
-def test_what_the_user_asks_for_is_tried_longest_first():
+def test_given_length_scales_are_tried_longest_first():
     assert grid.candidate_factors([RBF(1.0)], 4.0, [1, 3, 2], bounded=True).tolist() == [3, 2, 1]
 
 
-def test_what_cannot_be_tried_is_refused():
+def test_wrong_length_scales_are_refused():
     with pytest.raises(ValueError, match="no length scale to choose: RBF"):
         grid.candidate_factors([RBF(1.0, "fixed")], 4.0, None, bounded=True)
     with pytest.raises(ValueError, match=r"positive finite numbers, got \[1, -2\]"):
@@ -81,7 +81,7 @@ def test_points_that_are_all_the_same_have_no_length_scale(form, value, n):
         grid.default_factors(grid.spread(same))
 
 
-def test_a_factor_of_one_is_the_length_scale_if_there_is_just_one():
+def test_a_factor_of_one_is_the_length_scale_if_there_is_only_one():
     assert grid.length_scale_of([3.0 * RBF(2.0)]) == 2.0
     assert grid.length_scale_of([RBF([1.0, 2.0])]) == 1.0
     assert grid.length_scale_of([RBF(2.0), RBF(3.0)]) == 1.0

@@ -51,7 +51,7 @@ def test_path_equals_leave_one_out_sums_one_length_scale_at_a_time(kernels, weig
     labelled = Labelled(X, y, 3, weights)
     found = list(loo_log_sums(labelled, covariances(kernels, 4), factors))
     for k, expected in enumerate(one_by_one(labelled, kernels, factors)):
-        # Far below the largest sum of a row the path keeps a floor; nothing there can matter.
+        # Far below the largest sum of a row the path has a floor. Such small values do not matter.
         large = expected > expected.max(axis=1, keepdims=True) - 30
         if isinstance(recognise(kernels[0], 4), Called):  # below the normal numbers its values lose their digits
             large &= expected > np.log(np.finfo(float).tiny / np.finfo(float).eps)
@@ -86,7 +86,7 @@ def test_a_covariance_with_negative_values_is_refused():
         list(loo_log_sums(Labelled(X, y, 2), covariances([negative] * 2, 2), np.ones(1)))
 
 
-def test_what_the_user_has_fixed_stays_along_the_path():
+def test_fixed_length_scales_stay_along_the_path():
     X, y = np.random.default_rng(4).normal(size=(20, 2)), np.arange(20) % 2
     kernels = [RBF(1.0), RBF(0.7, "fixed")]
     found = list(loo_log_sums(Labelled(X, y, 2), covariances(kernels, 2), np.array([2.0, 0.5])))

@@ -44,7 +44,7 @@ def test_cross_validation_error_is_that_of_the_best_labellings_by_enumeration(ke
     assert_close(path["cv_error"][0], wrong / 6)
 
 
-def test_path_tries_each_factor_and_knows_the_trivial_ones():
+def test_path_tries_each_factor_and_marks_the_trivial_ones():
     X, truth = make_circles(2, random_state=3)
     codes = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
     kernels, mean, heard = [RBF(1.0)] * 2, np.zeros(2), []
@@ -56,13 +56,13 @@ def test_path_tries_each_factor_and_knows_the_trivial_ones():
     assert path.best == 1
 
 
-def test_where_every_labelling_is_as_good_hidden_labels_are_not_known_all_the_same():
+def test_hidden_labels_are_not_used_even_if_all_labellings_tie():
     X, truth = make_circles(2, random_state=3)
     codes = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
     kernels, mean = [RBF(1.0)] * 2, np.zeros(2)
     of = covariances(kernels)
     errors = [cv_path(X, c, of, mean, np.array([1e-5]))["cv_error"][0] for c in (codes, _swapped(codes))]
-    # Nothing is coupled to anything: whatever is guessed, it is right for one of two opposite labellings.
+    # No points are coupled, so any guess is right for exactly one of two opposite labellings.
     assert sum(errors) == pytest.approx(1)
 
 

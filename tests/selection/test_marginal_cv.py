@@ -103,7 +103,7 @@ def test_strong_couplings_let_one_class_take_all():
 
 
 def test_couplings_that_mislead_lose():
-    # Pairs of opposite classes: at short distances a label says that the neighbour is of the other class.
+    # Pairs of opposite classes: the nearest neighbour of a point has the other class.
     X = np.repeat(10.0 * np.arange(6), 2)[:, None] + np.tile([0.0, 0.1], 6)[:, None]
     codes = np.tile([0, 1], 6)
     codes[[4, 5]] = -1

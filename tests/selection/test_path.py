@@ -13,11 +13,11 @@ def test_the_first_criterion_decides_and_the_next_breaks_ties():
     assert path(("loss",), **tried).best == 0
 
 
-def test_the_longest_length_scale_wins_what_is_still_a_tie():
+def test_the_longest_length_scale_wins_the_remaining_ties():
     assert path(("error",), factor=[8.0, 4.0, 2.0, 1.0, 0.5], error=[0.5, 0.2, 0.1, 0.0, 0.0]).best == 3
 
 
-def test_what_was_not_tried_never_wins():
+def test_nan_never_wins():
     untried = [np.nan, np.nan, 0.2, 0.3, 0.2]
     assert path(("error",), factor=[8.0, 4.0, 2.0, 1.0, 0.5], error=untried).best == 2
 
@@ -38,12 +38,12 @@ def test_paths_are_joined_in_order_of_length():
     assert len(joined) == 3
 
 
-def test_users_see_length_scales_and_what_was_chosen():
+def test_users_see_length_scales_and_the_choice():
     table = path(("error",), factor=[4.0, 2.0], error=[0.2, 0.1]).table(0.5)
     assert list(table) == ["length_scale", "error", "chosen"]
     assert table["length_scale"].tolist() == [2.0, 1.0]
     assert table["chosen"].tolist() == [False, True]
 
 
-def test_a_path_of_nothing_has_no_length():
+def test_an_empty_path_has_length_zero():
     assert len(SelectionPath.of([], ("error",))) == 0

@@ -5,7 +5,7 @@ from coxfield.selection import uniform_label
 from tolerances import assert_close
 
 
-def test_one_point_in_so_many_is_uniform():
+def test_the_uniform_label_counts_as_one_point():
     assert uniform_label.share(4.0) == 1 / 5
 
 

@@ -53,14 +53,14 @@ def test_the_edges_are_the_heaviest_that_the_reference_does_not_separate_the_sam
 
 
 @pytest.mark.parametrize("ones", [0, 1, 59, 60])
-def test_lopsided_labellings(ones):
+def test_unbalanced_labellings(ones):
     coupling, weights, _, reference = problem(2)
     labels = np.arange(60) < ones
     found = crossing(coupling, labels, reference, NO_EDGES, 5)
     np.testing.assert_allclose(found.sums, (weights * (labels[:, None] != labels)).sum(axis=1), rtol=1e-12)
 
 
-def test_a_labelling_is_never_slack_where_it_is_the_reference():
+def test_the_bound_is_never_slack_at_the_reference():
     coupling, _, labels, _ = problem(3)
     assert len(crossing(coupling, labels, labels, NO_EDGES, 100).edges) == 0
 

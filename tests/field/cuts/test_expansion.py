@@ -55,7 +55,7 @@ def test_the_excess_is_at_most_what_an_optimum_separates(seed, shared):
     assert field.energy(found.labels) - energies.min() <= separated + 1e-10
 
 
-def test_the_labels_given_are_not_edited():
+def test_the_given_labels_are_not_changed():
     field = random_field(3, 3, 20, shared=True)
     labels = np.random.default_rng(0).integers(3, size=20)
     before = labels.copy()

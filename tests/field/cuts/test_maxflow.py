@@ -55,7 +55,7 @@ def test_no_terminals_no_edges_no_nodes(n):
     assert min_cut(np.ones(n), np.ones(n), *nothing).value == n
 
 
-def test_arrays_given_are_not_edited():
+def test_given_arrays_are_not_changed():
     graph = random_graph(0)
     copies = [array.copy() for array in graph]
     min_cut(*graph)

@@ -55,7 +55,7 @@ def test_no_edges_are_needed_to_start_from():
     assert minimise(one, NO_EDGES, **SOLVER).cost == pytest.approx(full_minimum(one), rel=1e-9)
 
 
-def test_starting_from_the_answer_takes_fewer_rounds_and_gives_it_back():
+def test_starting_from_the_answer_takes_fewer_rounds_and_returns_it():
     one = problem(6, length_scale=0.5)
     first = minimise(one, start(one), **SOLVER)
     again = minimise(one, first.edges, init=first.x, **SOLVER)
@@ -64,7 +64,7 @@ def test_starting_from_the_answer_takes_fewer_rounds_and_gives_it_back():
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2])
-def test_giving_up_early_leaves_an_honest_gap(rounds):
+def test_stopping_early_gives_a_valid_gap(rounds):
     one = problem(7, length_scale=0.5)
     found, least = minimise(one, start(one), tolerance=1e-9, max_rounds=rounds), full_minimum(one)
     assert found.rounds <= rounds

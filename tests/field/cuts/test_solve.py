@@ -138,7 +138,7 @@ def test_an_initial_labelling_of_the_wrong_kind_is_refused(init):
         map_labels(random_field(0, 2, 8, shared=True), init=init)
 
 
-def test_giving_up_early_certifies_nothing_and_keeps_the_bound():
+def test_stopping_early_certifies_nothing_and_keeps_the_bound():
     field = digits_field(0.5)
     early, full = map_labels(field, max_rounds=1), map_labels(field)
     assert not early.certified.any()
@@ -146,14 +146,14 @@ def test_giving_up_early_certifies_nothing_and_keeps_the_bound():
     assert early.cuts == 1
 
 
-def test_the_caller_is_told_of_each_round():
+def test_progress_is_called_after_each_round():
     seen = []
     result = map_labels(digits_field(0.5), progress=seen.append)
     assert len(seen) == result.rounds
     assert seen[-1].edges <= result.edges
 
 
-def test_the_field_is_not_edited():
+def test_the_field_is_not_changed():
     for n_classes in (2, 3):
         field = random_field(5, n_classes, 20, shared=False)
         before = field.X.copy(), field.relative_unary.copy(), field.common_unary.copy()

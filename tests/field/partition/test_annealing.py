@@ -12,7 +12,7 @@ REPETITIONS = 60
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_agreement_is_what_the_energy_has_besides_unary_terms(shared):
+def test_agreement_is_the_energy_without_unary_terms(shared):
     field = random_field(0, 3, 11, shared)
     labels = np.random.default_rng(0).integers(3, size=(6, 11))
     expected = [field.unary[np.arange(11), y].sum() - field.energy(y) for y in labels]
@@ -61,14 +61,14 @@ def test_temperatures_run_from_none_to_full_coupling():
 
 
 def test_temperatures_are_dense_where_the_agreement_varies():
-    """Strong couplings order the labels early on the path; beyond, nothing happens."""
+    """Strong couplings order the labels early on the path; later nothing changes."""
     field = LabelField.from_points(np.linspace(0, 1, 30)[:, None], RBF(3.0), [-1] * 30)
     annealed = anneal(Gibbs(field), np.random.default_rng(0), 4)
     assert np.median(annealed.temperatures) < 0.25
 
 
 def test_two_classes_at_one_place_are_the_curie_weiss_model():
-    """All couplings are 1: the sum over labellings is one over the size of the first class."""
+    """All couplings are 1, so the sum over labellings becomes a sum over sizes of the first class."""
     n = 24
     field = LabelField.from_points(np.zeros((n, 1)), RBF(1.0), [-1] * n)
     k = np.arange(n + 1)
@@ -81,7 +81,7 @@ def test_two_classes_at_one_place_are_the_curie_weiss_model():
 
 
 def test_alternation_follows_when_the_weight_moves_from_one_class_to_another():
-    """Labelled points speak for class 1, and the longer length scale of class 0 outweighs them as couplings grow."""
+    """Labelled points favour class 1, but the longer length scale of class 0 outweighs them as couplings grow."""
     X = np.random.default_rng(0).normal(size=(13, 2)) / 2
     field = LabelField.from_points(X, [RBF(1.5), RBF(0.4)], [1, 1, *[-1] * 11])
     exact = log_partition(field, method="enumerate")

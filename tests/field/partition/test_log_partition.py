@@ -70,7 +70,7 @@ def test_the_same_seed_gives_the_same_estimate(method):
     assert one.log_z != other.log_z
 
 
-def test_few_effective_particles_are_told_of():
+def test_few_effective_particles_cause_a_warning():
     X = np.random.default_rng(0).normal(size=(40, 2)) / 4
     field = LabelField.from_points(X, [RBF(1.0), 2.0 * RBF(1.0)], [-1] * 40)
     with pytest.warns(UserWarning, match="effective particles of 200.*n_temperatures"):
@@ -110,7 +110,7 @@ def test_one_test_point_alone_has_the_supervised_prediction():
     np.testing.assert_allclose(np.exp(values), clf.predict_proba(X[:1])[0])
 
 
-def test_nothing_tested_is_certain():
+def test_an_empty_test_set_has_probability_one():
     assert log_joint_predictive(random_field(0, 2, 5, True), [-1] * 5).value == 0.0
 
 
@@ -142,12 +142,12 @@ def test_predictive_estimates_are_within_their_standard_errors():
         ({"n_temperatures": 0}, "n_temperatures.*at least 1.*got 0"),
     ],
 )
-def test_what_makes_no_estimate_is_refused_with_a_sentence(arguments, words):
+def test_wrong_options_are_refused_with_a_sentence(arguments, words):
     with pytest.raises(ValueError, match=words):
         log_partition(random_field(0, 2, 3, True), **arguments)
 
 
 @pytest.mark.parametrize("new", [[0, 0], [5], [-1]])
-def test_new_points_that_are_no_nodes_are_refused(new):
+def test_new_points_that_are_not_nodes_are_refused(new):
     with pytest.raises(ValueError, match="different numbers of nodes below 5"):
         log_predictive_density(random_field(0, 2, 5, True), new)

@@ -70,6 +70,6 @@ def test_labels_and_subgraphs_agree_beyond_enumeration():
         (field_without_pull(0, 257, RBF(1.0)), "257 nodes are too many"),
     ],
 )
-def test_fields_beyond_the_expansion_are_refused_with_a_sentence(field, words):
+def test_fields_without_such_an_expansion_are_refused_with_a_sentence(field, words):
     with pytest.raises(ValueError, match=words):
         log_partition(field, method="subgraphs")

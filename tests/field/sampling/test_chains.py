@@ -15,7 +15,7 @@ STRONG = 60.0 * RBF(1.0)
 
 @dataclass(frozen=True)
 class Counter:
-    """A sampler that knows how many steps it has made: all labels are their number modulo the classes."""
+    """A sampler that counts its steps: all labels are the number of steps modulo the number of classes."""
 
     field: LabelField
 
@@ -84,7 +84,7 @@ def test_a_node_that_never_changes_has_an_error_and_an_r_hat_of_one():
     np.testing.assert_array_equal(samples.effective_sample_size, 200)
 
 
-def test_chains_that_disagree_for_good_are_told():
+def test_chains_that_always_disagree_are_detected():
     field = LabelField.from_points([[0.0], [0.1], [0.2]], STRONG, labels=[-1] * 3, n_classes=2)
     start = np.array([[0, 0, 0], [1, 1, 1]])
     samples = sample(Gibbs(field), 50, n_chains=2, labels=start, random_state=0)

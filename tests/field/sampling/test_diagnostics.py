@@ -83,7 +83,7 @@ def test_constant_series_are_trusted_when_chains_agree_and_not_when_they_differ(
     assert standard_error(series)[2] > 0.25
 
 
-def test_the_error_of_what_was_never_seen_covers_events_that_are_missed_in_half_of_all_runs():
+def test_the_error_of_unseen_events_covers_events_missed_in_half_of_all_runs():
     n = 1000
     missed_half_the_time = 1 - 0.5 ** (1 / n)
     assert missed_half_the_time < 4 * never_seen_error(n)

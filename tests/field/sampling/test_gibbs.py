@@ -10,7 +10,7 @@ from tolerances import assert_same_decisions
 
 
 class Replay:
-    """A generator whose Gumbel variables are given."""
+    """A random generator with given Gumbel variables."""
 
     def __init__(self, noise):
         self.noise, self.position = noise, 0
@@ -47,12 +47,12 @@ def test_a_sweep_is_the_sequential_scan(monkeypatch, shared, held, block):
     state = Gibbs(field).step(Replay(noise), State(labels), 0.7)
     for chain in range(5):
         expected, probabilities, scores = scan(field, labels[chain], noise[:, chain], 0.7)
-        # Every decision must be clear, for the next ones depend on it.
+        # Every decision must be clear, because the next ones depend on it.
         assert_same_decisions(state.labels[chain], expected, scores, terms=14, at_least=1.0)
         np.testing.assert_allclose(state.probabilities[chain], probabilities, rtol=1e-9)
 
 
-def test_the_state_given_is_left_alone():
+def test_the_given_state_is_not_changed():
     field = reference.random_field(1, 2, 9, True)
     sampler, rng = Gibbs(field), np.random.default_rng(0)
     state = sampler.init(rng, 3)
@@ -78,7 +78,7 @@ def test_without_coupling_nodes_are_independent():
 
 @pytest.mark.parametrize("n_classes", [1, 2])
 @pytest.mark.parametrize("n", [0, 1])
-def test_fields_of_next_to_nothing(n, n_classes):
+def test_tiny_fields(n, n_classes):
     samples = sample(Gibbs(reference.random_field(0, n_classes, n, True, n_known=0)), 5, random_state=0)
     assert samples.marginals.shape == samples.standard_errors.shape == (n, n_classes)
     np.testing.assert_allclose(samples.marginals.sum(axis=1), 1, rtol=1e-6)

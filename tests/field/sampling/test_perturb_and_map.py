@@ -54,6 +54,6 @@ def test_it_is_an_approximation_where_nodes_depend_on_each_other():
 
 @pytest.mark.parametrize("n_classes", [1, 3])
 @pytest.mark.parametrize("n", [0, 1])
-def test_fields_of_next_to_nothing(n, n_classes):
+def test_tiny_fields(n, n_classes):
     samples = sample(PerturbAndMap(reference.random_field(0, n_classes, n, True, n_known=0)), 5, random_state=0)
     assert samples.marginals.shape == (n, n_classes)

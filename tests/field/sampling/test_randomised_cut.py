@@ -30,7 +30,7 @@ def test_a_move_is_the_best_one(seed, alpha):
     assert _cost(unary, edges, _move(unary, edges, labels, alpha)) == pytest.approx(best, rel=1e-12)
 
 
-def test_expansion_comes_to_rest_where_no_move_gains():
+def test_expansion_stops_when_no_move_helps():
     unary, edges, labels = random_problem(7)
     found = _expand(unary, edges, labels)
     moves = [_cost(unary, edges, _move(unary, edges, found, alpha)) for alpha in range(3)]
@@ -89,7 +89,7 @@ def test_three_classes_near_their_labelled_points(shared):
 
 @pytest.mark.parametrize("n_classes", [1, 3])
 @pytest.mark.parametrize("n", [0, 1])
-def test_fields_of_next_to_nothing(n, n_classes):
+def test_tiny_fields(n, n_classes):
     samples = sample(RandomisedCut(reference.random_field(0, n_classes, n, True, n_known=0)), 5, random_state=0)
     assert samples.marginals.shape == (n, n_classes)
 

@@ -27,7 +27,7 @@ def joint_deviation(field, coupling=1.0, n_chains=10_000, seed=0):
     unary = field.unary[np.arange(len(field)), labels].sum(axis=1)
     truth = softmax(-unary - coupling * (energies - unary))
     sampler, rng = SwendsenWang(field), np.random.default_rng(seed)
-    # As many chains in each state as it deserves, so that only the step is random.
+    # The number of chains in each state is proportional to its probability, so that only the step is random.
     counts = rng.multinomial(n_chains, truth)
     start = np.repeat(labels, counts, axis=0)
     state = sampler.step(rng, sampler.init(rng, n_chains, start), coupling)
@@ -40,14 +40,14 @@ def joint_deviation(field, coupling=1.0, n_chains=10_000, seed=0):
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_step_leaves_the_joint_distribution_as_it_is(seed, n_classes, shared, coupling):
+def test_a_step_keeps_the_joint_distribution(seed, n_classes, shared, coupling):
     assert joint_deviation(reference.random_field(seed, n_classes, 3, shared), coupling) < 4
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("many", [True, False])
 @pytest.mark.parametrize("held", [True, False])
-def test_so_it_does_block_by_block_with_few_bonds_and_many_and_chains_in_parts(monkeypatch, held, many, n_classes):
+def test_a_step_by_blocks_and_parts_of_chains_keeps_the_joint_distribution(monkeypatch, held, many, n_classes):
     monkeypatch.setattr(rows, "MOST", rows.MOST if held else 0)
     monkeypatch.setattr(swendsen_wang, "PROPOSALS", 5000)
     monkeypatch.setattr(swendsen_wang, "CROWDED", 0.0 if many else np.inf)
@@ -85,7 +85,7 @@ def test_without_coupling_nodes_are_independent():
 
 @pytest.mark.parametrize("n_classes", [1, 2])
 @pytest.mark.parametrize("n", [0, 1])
-def test_fields_of_next_to_nothing(n, n_classes):
+def test_tiny_fields(n, n_classes):
     samples = sample(SwendsenWang(reference.random_field(0, n_classes, n, True, n_known=0)), 5, random_state=0)
     assert samples.marginals.shape == samples.standard_errors.shape == (n, n_classes)
     np.testing.assert_allclose(samples.marginals.sum(axis=1), 1, rtol=1e-6)

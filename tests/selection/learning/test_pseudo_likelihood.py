@@ -21,7 +21,7 @@ def noisy(n=120, seed=0):
     [None, RBF([1.0, 1.0]), {0: RBF(1.0), 1: Matern([1.0, 1.0])}, 0.5 * RBF(0.5) + 0.1 * RBF(2.0)],
     ids=["isotropic", "ARD", "a kernel per class", "called"],
 )
-def test_learning_ends_where_no_direction_climbs(kernel, monkeypatch):
+def test_learning_ends_at_a_maximum(kernel, monkeypatch):
     monkeypatch.setattr(learning, "TOLERANCE", 1e-9)
     X, y = noisy()
     clf = LGCPClassifier(kernel, selection="pseudo_likelihood").fit(X, y)
@@ -35,7 +35,7 @@ def test_learning_ends_where_no_direction_climbs(kernel, monkeypatch):
     assert found.by_mean - clf.mean_ == pytest.approx(0, abs=0.01)  # derivative of the posterior, in nats
 
 
-def test_means_stay_where_they_are_told_to():
+def test_means_stay_unless_they_are_learned():
     X, y = noisy()
     clf = LGCPClassifier(mean={1: 0.7}, selection="pseudo_likelihood", learn_mean=False).fit(X, y)
     assert clf.mean_.tolist() == [0, 0.7]
@@ -61,7 +61,7 @@ def test_fixed_parameters_stay_and_bounds_hold():
         LGCPClassifier(nothing, selection="pseudo_likelihood", learn_mean=False).fit(X, y)
 
 
-def test_separable_classes_do_not_run_off():
+def test_separable_classes_have_finite_parameters():
     X, y = make_circles(2, 40, random_state=0)
     clf = LGCPClassifier(selection="pseudo_likelihood").fit(X, y)
     assert clf.loo_error_ == 0
@@ -95,7 +95,7 @@ def test_a_sample_of_rows_learns_nearly_the_same(monkeypatch):
     assert 0 < np.abs(part.predict_proba(X) - whole.predict_proba(X)).max() < 0.1
 
 
-def test_progress_is_told(capsys):
+def test_progress_is_shown(capsys):
     X, y = noisy(40)
     LGCPClassifier(selection="pseudo_likelihood", verbose=1).fit(X, y)
     assert "learning, 100 steps at most" in capsys.readouterr().err
