@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import config_context
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from coxfield import threads
 from coxfield.engine import tiles
@@ -54,14 +54,16 @@ def test_every_row_is_worked_on_once(n, step, count):
 
 
 def test_inside_threads_the_blas_takes_one():
-    seen = []
+    inside = []
 
-    def work(_):
-        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+    def blas():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
-    with threads.use(2):
-        tiles.over_rows(work, 4, 1)
-    assert set(seen) <= {1}
+    with threadpool_limits(2, user_api="blas"), threads.use(2):
+        before = blas()
+        tiles.over_rows(lambda _: inside.extend(blas()), 4, 1)
+        assert blas() == before
+    assert set(inside) <= {1}
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Kernel, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Kernel,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
 
 from coxfield.kernels import called as module
 from coxfield.kernels.called import Called
@@ -12,7 +20,12 @@ from tolerances import assert_close
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(9, 3)), RNG.normal(size=(7, 3))
-KERNELS = [*UNRECOGNISED, DotProduct(0.7), RBF([0.5, 1.0, 2.0]) + ConstantKernel(0.3) * Matern(1.0, nu=1.5)]
+KERNELS = [
+    *UNRECOGNISED,
+    DotProduct(0.7),
+    RBF([0.5, 1.0, 2.0]) + ConstantKernel(0.3) * Matern(1.0, nu=1.5),
+    RationalQuadratic(0.8, 1.7) + RBF(1.0),  # it falls with alpha
+]
 
 
 def sizes(kernel):

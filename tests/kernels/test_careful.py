@@ -49,22 +49,29 @@ def test_logarithms_are_right_in_any_precision(kernel, dtype, monkeypatch):
     assert_right(found, exact_logs(covariance, rows, columns))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**20),
-    length_scale=st.sampled_from([1e-8, 1e-3, 1.0, 1e4]),
+    length_scale=st.sampled_from([1e-6, 1e-3, 1.0, 1e4]),
+    spread=st.sampled_from([0.3, 30.0, 3e4]),
     far=st.sampled_from([0.0, 1e3, 1e7]),
     smooth=st.booleans(),
+    left_out=st.booleans(),
 )
-def test_sums_of_groups_are_right_at_any_length_scale_and_distance(seed, length_scale, far, smooth):
+def test_sums_of_groups_are_right_at_any_length_scale_and_distance(seed, length_scale, spread, far, smooth, left_out):
+    """Also where the rounding of products is larger than all distances: clusters of points far from each other."""
     rng = np.random.default_rng(seed)
-    columns = rng.normal(size=(11, 3)) + far * rng.integers(-1, 2, size=(11, 1))
-    rows = columns[rng.integers(11, size=6)] + rng.normal(size=(6, 3)) * length_scale
+    columns = spread * length_scale * rng.normal(size=(11, 3)) + far * rng.integers(0, 2, size=(11, 1))
+    own = rng.permutation(11)[:6]
+    rows = columns[own] if left_out else columns[own] + length_scale * rng.normal(size=(6, 3))
     kernel = RBF(length_scale) if smooth else Matern(length_scale, nu=2.5)
     covariance = recognise(kernel, 3)
     bound = covariance.bind(columns)
-    found = log_tile(bound.at(rows), bound, GROUPS, None)
-    assert_right(log_sums(found), log_sums(exact_logs(covariance, rows, columns)))
+    found = log_tile(bound.at(rows), bound, GROUPS, own if left_out else None)
+    expected = exact_logs(covariance, rows, columns)
+    if left_out:
+        expected[np.arange(6), own] = -np.inf
+    assert_right(log_sums(found), log_sums(expected))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

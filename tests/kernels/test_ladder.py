@@ -87,6 +87,12 @@ def test_factors_may_come_in_any_order(factors):
         assert_walk(recognise(RBF(1.0), 3), np.array(factors))
 
 
+def test_what_has_vanished_comes_back_at_a_longer_length_scale(monkeypatch):
+    monkeypatch.setattr(ladder, "SPARSE", 0.9)
+    sink = assert_walk(recognise(RBF(1.0), 3), np.array([0.05, 0.04, 0.03, 4.0, 0.05, 0.03, 0.02]))
+    assert sink.picked > 0
+
+
 def test_the_few_values_that_have_not_vanished_are_picked_out(monkeypatch):
     monkeypatch.setattr(ladder, "SPARSE", 0.3)
     sink = assert_walk(recognise(RBF(1.0), 3), LONG_TO_SHORT)

@@ -65,3 +65,12 @@ def test_a_cut_that_is_not_closed_proves_nothing(monkeypatch):
 def test_no_nodes_have_no_labels():
     field = random_field(0, 3, 0, shared=True)
     assert persistent_labels(field, pairs_of(field), **SOLVER).labels.shape == (0,)
+
+
+def test_what_is_proven_for_one_class_is_data_to_the_next():
+    """The middle node is of the last class by itself, and of the first beside its neighbour, which is proven before."""
+    field = LabelField.from_points(np.array([[-1.665], [0.0], [1.177]]), 4.0 * RBF(1.0), [-1] * 3, n_classes=3)
+    field = replace(field, relative_unary=np.array([[-20.0, 0.0, 0.0], [0.0, 10.0, -0.5], [0.0, -20.0, 0.0]]))
+    labels, energies = field.enumerate()
+    assert labels[energies.argmin()].tolist() == [0, 0, 1]
+    assert persistent_labels(field, pairs_of(field), **SOLVER).labels.tolist() == [0, -1, 1]
