@@ -50,7 +50,8 @@ def test_every_digit_survives_where_the_laplacian_is_singular_to_working_precisi
     weights = step_weights(cdist(X, X, "sqeuclidean"), 0.15)
     wanted = exact_arrival(weights, 12)
     P = weights / weights.sum(axis=1, keepdims=True)
-    assert np.linalg.cond(np.eye(12) - P[:12, :12]) > 1e16
+    # Beyond 1 / eps a condition number is rounding itself, so that only its order of magnitude is known.
+    assert np.linalg.cond(np.eye(12) - P[:12, :12]) > 0.01 / np.finfo(float).eps
     assert_close(eliminate(weights, 12, 5).arrival, wanted, terms=elimination_terms(16))
 
 
