@@ -37,7 +37,7 @@ class PerClass(Generic[T]):
     @classmethod
     def of(cls, things: Sequence[T]) -> PerClass[T]:
         """One thing per class; equal ones are shared."""
-        return cls._merged(things, lambda one, other: one == other)
+        return cls._merged(things, _equal)
 
     @classmethod
     def of_objects(cls, things: Sequence[T]) -> PerClass[T]:
@@ -84,6 +84,14 @@ class PerClass(Generic[T]):
     def map(self, function: Callable[[T], U]) -> PerClass[U]:
         """The same value with each distinct thing replaced by the result of `function`."""
         return PerClass(tuple(map(function, self.distinct)), self.owner)
+
+
+def _equal(one, other) -> bool:
+    """Whether two things are equal. Things that hold arrays cannot say so, and are equal only to themselves."""
+    try:
+        return one is other or bool(one == other)
+    except ValueError:
+        return False
 
 
 def class_kernels(kernel, classes: NDArray, *, by_object: bool = False) -> PerClass:
