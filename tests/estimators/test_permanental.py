@@ -21,7 +21,7 @@ from strategies import RECOGNISED, UNRECOGNISED, labelled_points
 from tolerances import assert_close, assert_same_decisions, rounding
 
 # Largest (|x|^2 + |z|^2) / l^2 of these data. Rounding of distances computed by products is relative to it.
-EXPONENTS = 100
+EXPONENTS = 140
 NAMES = np.array(["ant", "bee", "cat", "dog"])
 
 

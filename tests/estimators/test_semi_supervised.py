@@ -18,7 +18,7 @@ from coxfield.field import LabelField, map_labels
 from tolerances import assert_close, assert_same_decisions, assert_same_minimum
 
 # Largest (|x|^2 + |z|^2) / l^2 of these data. Rounding of distances computed by products is relative to it.
-EXPONENTS = 100
+EXPONENTS = 160
 KERNEL = 0.25 * RBF(1.0)
 
 

@@ -23,7 +23,7 @@ from strategies import RECOGNISED, labelled_points
 from tolerances import assert_close, assert_same_decisions, assert_same_error, rounding
 
 # Largest (|x|^2 + |z|^2) / l^2 of these data. Rounding of distances computed by products is relative to it.
-EXPONENTS = 100
+EXPONENTS = 1500
 
 
 @settings(max_examples=40, deadline=None)
