@@ -1,6 +1,6 @@
 import joblib
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from coxfield import threads
 
@@ -33,6 +33,12 @@ def test_the_context_ends():
     with threads.use(before + 4):
         pass
     assert threads.count() == before
+
+
+def test_small_steps_are_done_alone():
+    with threads.use(3), threads.alone():
+        assert threads.count() == 1
+        assert all(pool["num_threads"] == 1 for pool in threadpool_info() if pool["user_api"] == "blas")
 
 
 def test_all_processors():

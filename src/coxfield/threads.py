@@ -56,6 +56,13 @@ def count() -> int:
     return max([library["num_threads"] for library in _controller("blas").info()] or [1])
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """A context for work in many small steps, in which starting threads costs more than they save: one thread only."""
+    with use(1), limit(1):
+        yield
+
+
 def limit(threads: int, user_api: str = "blas"):
     """A context in which a library, "blas" or "openmp", uses at most this many threads."""
     return _controller(user_api).limit(limits=threads)

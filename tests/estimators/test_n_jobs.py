@@ -44,7 +44,8 @@ def test_none_follows_the_context_and_a_number_is_kept_to(clf, y, around, n_jobs
     clf.set_params(n_jobs=n_jobs)
     with joblib.parallel_config(backend="threading", n_jobs=around):
         clf.fit(X, y).predict_proba(X)
-    assert set(counts) == {taken}
+    assert taken in counts
+    assert set(counts) <= {1, taken}  # work in small steps is done by one thread
 
 
 def test_a_field_follows_too(counts):

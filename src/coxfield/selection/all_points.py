@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.field.potts import LabelField
-from coxfield.kernels.held import hold
+from coxfield.kernels.held import HeldPoints, hold
 from coxfield.kernels.values import bind_precisely
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ class AllPoints:
         """The points at a factor of the length scales."""
         scaled = covariances.map(lambda covariance: covariance.rescaled(length=factor))
         return cls(X, scaled, tuple(hold(bind_precisely(covariance, X)) for covariance in scaled.distinct), mean)
+
+    @property
+    def held(self) -> bool:
+        """Whether all couplings are held."""
+        return all(isinstance(bound, HeldPoints) for bound in self.points)
 
     def field(self, codes: NDArray) -> LabelField:
         """The field of the rows whose class number is -1, given the others."""

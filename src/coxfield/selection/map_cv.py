@@ -8,11 +8,13 @@ has the same couplings in all folds. So graphs and couplings are computed once.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coxfield import threads
 from coxfield.field.cuts.solve import find
 from coxfield.field.graph import nearest_pairs
 from coxfield.kernels.values import bind_precisely
@@ -106,16 +108,17 @@ def cv_path(
 
     def judged(factor: float, *, even_trivial: bool) -> dict[str, float]:
         everyone = AllPoints.at(X, covariances, mean, factor)
-        trivial = len(np.unique(everything.labels(everyone, solver)[codes < 0])) < 2
-        tell(1)
-        if trivial and not even_trivial:
-            tell(len(tasks))
-            return {"factor": factor, "cv_error": np.nan, "trivial": trivial}
-        wrong = 0
-        for task in tasks:
-            wrong += int((task.labels(everyone, solver)[task.hidden] != codes[task.hidden]).sum())
+        with threads.alone() if everyone.held else nullcontext():
+            trivial = len(np.unique(everything.labels(everyone, solver)[codes < 0])) < 2
             tell(1)
-        return {"factor": factor, "cv_error": wrong / np.sum(codes >= 0), "trivial": trivial}
+            if trivial and not even_trivial:
+                tell(len(tasks))
+                return {"factor": factor, "cv_error": np.nan, "trivial": trivial}
+            wrong = 0
+            for task in tasks:
+                wrong += int((task.labels(everyone, solver)[task.hidden] != codes[task.hidden]).sum())
+                tell(1)
+            return {"factor": factor, "cv_error": wrong / np.sum(codes >= 0), "trivial": trivial}
 
     rows = [judged(factor, even_trivial=False) for factor in factors.tolist()]
     if all(row["trivial"] for row in rows):

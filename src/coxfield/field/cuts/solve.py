@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,9 @@ def map_labels(
     solver = {"tolerance": tolerance, "max_rounds": max_rounds, "progress": progress}
     with threads.use(n_jobs):
         field = field.held()
-        return prove(field, find(field, nearest_pairs(field.points[0]), init, **solver), tolerance)
+        pairs = nearest_pairs(field.points[0])
+        with threads.alone() if field.is_held else nullcontext():
+            return prove(field, find(field, pairs, init, **solver), tolerance)
 
 
 def _check_init(init, field: LabelField) -> NDArray:
