@@ -28,6 +28,13 @@ def test_outside_of_everything_none_is_what_a_matrix_product_takes():
         assert threads.count() == 1
 
 
+def test_none_is_settled_when_the_context_begins():
+    with threads.use(None):
+        before = threads.count()
+        with threadpool_limits(1, user_api="blas"):
+            assert threads.count() == before
+
+
 def test_the_context_ends():
     before = threads.count()
     with threads.use(before + 4):

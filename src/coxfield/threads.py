@@ -39,7 +39,8 @@ def use(n_jobs: int | None) -> Iterator[None]:
     ...         count()
     3
     """
-    token = _CHOSEN.set(_CHOSEN.get() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
+    # Settled at once: inside, limits on the BLAS would change what None means.
+    token = _CHOSEN.set(count() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
     try:
         yield
     finally:

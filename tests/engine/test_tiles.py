@@ -1,3 +1,6 @@
+import threading
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -74,3 +77,33 @@ def test_what_goes_wrong_in_a_thread_is_heard(count):
 
     with threads.use(count), pytest.raises(ZeroDivisionError, match="row six"):
         tiles.over_rows(work, 10, 2)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_as_many_threads_work_as_may(count):
+    meeting = threading.Barrier(count, timeout=10)
+    with threads.use(count):
+        tiles.over_rows(lambda rows: meeting.wait(), 3 * count, 3)  # each slice waits until all threads are there
+
+
+def test_the_threads_of_a_matrix_product_are_counted_before_the_blas_is_limited(monkeypatch):
+    info = {"num_threads": 2}
+    monkeypatch.setattr(threads, "_controller", lambda api: Counter(info))
+    meeting = threading.Barrier(2, timeout=10)
+    tiles.over_rows(lambda rows: meeting.wait(), 2, 1)
+
+
+class Counter:
+    """A BLAS of two threads that can be limited."""
+
+    def __init__(self, info):
+        self._info = info
+
+    def info(self):
+        return [self._info]
+
+    @contextmanager
+    def limit(self, limits):
+        before, self._info["num_threads"] = self._info["num_threads"], limits
+        yield
+        self._info["num_threads"] = before

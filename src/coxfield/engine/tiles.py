@@ -48,10 +48,11 @@ def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None) 
         if done is not None:
             done(part.stop - part.start)
 
-    if len(slices) <= 1 or threads.count() == 1:
+    workers = threads.count()  # before the limit on the BLAS, which may be what it goes by
+    if len(slices) <= 1 or workers == 1:
         for part in slices:
             run(part)
         return
-    with threads.limit(1), ThreadPoolExecutor(threads.count()) as pool:
+    with threads.limit(1), ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(run, slices):
             pass
