@@ -52,13 +52,14 @@ def _batch_size(labelled: Labelled) -> int:
 
 def _add_group(logs: NDArray, labelled: Labelled, group: Group, factors: NDArray, done) -> None:
     """Write the log sums over the points of one group."""
-    for part in group.parts:
+    for number, part in enumerate(group.parts):
         rows, points = _all_rows(labelled, part)
         own = part.column_of(rows)
 
-        def work(some: slice, part=part, rows=rows, points=points, own=own) -> None:
+        def work(some: slice, number=number, part=part, rows=rows, points=points, own=own) -> None:
             place = np.ix_(np.arange(len(factors)), rows[some], part.classes)
-            logs[place] = np.logaddexp(logs[place], _part_logs(part, points[some], own[some], factors))
+            found = _part_logs(part, points[some], own[some], factors)
+            logs[place] = np.logaddexp(logs[place], found) if number else found
 
         over_rows(work, len(rows), whole_rows(len(rows), len(part.rows), points.dtype.itemsize), done)
 
