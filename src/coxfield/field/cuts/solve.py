@@ -113,7 +113,8 @@ def map_labels(
         return MapResult(labels, energy, energy, 0.0, 0.0, np.ones(len(field), bool), 0, 0, 0)
     solver = {"tolerance": tolerance, "max_rounds": max_rounds, "progress": progress}
     with threads.use(n_jobs):
-        field = field.held()
+        if field.n_classes > 2:  # two classes take a few cuts, and look at a part of the couplings only
+            field = field.held()
         pairs = nearest_pairs(field.points[0])
         with threads.alone() if field.is_held else nullcontext():
             return prove(field, find(field, pairs, init, **solver), tolerance)
