@@ -2,8 +2,8 @@
 
 For each fold the labels of some labelled points are hidden. The most probable labels of these and of all unlabelled
 points are found, and the hidden labels are compared with them. Nothing is proven here: only the labelling that is
-returned to users gets a certificate. Each fold starts from one sparse graph at all length scales, and each length scale
-has the same couplings in all folds. So graphs and couplings are computed once.
+returned to users gets a certificate. The sparse graph to start from is the same at all length scales, and each length
+scale has the same couplings in all folds. So the graph and the couplings are computed once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from coxfield.field.graph import Pairs
     from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Bound, Covariance
+    from coxfield.kernels.protocol import Covariance
 
 NEIGHBOURS = 16  # in the sparse graph: they are searched once for hundreds of cuts, and more neighbours save cuts
 
@@ -46,10 +46,10 @@ class Task:
     """The sparse graph on the rows to label."""
 
     @classmethod
-    def of(cls, points: Bound, codes: NDArray, hidden: NDArray) -> Task:
-        """Hide some rows. The neighbours are the same at all length scales."""
+    def of(cls, pairs: Pairs, codes: NDArray, hidden: NDArray) -> Task:
+        """Hide some rows; `pairs` is the sparse graph on all rows."""
         visible = hide(codes, hidden)
-        return cls(visible, hidden, nearest_pairs(points[np.flatnonzero(visible < 0)], NEIGHBOURS))
+        return cls(visible, hidden, pairs.among(np.flatnonzero(visible < 0)))
 
     def labels(self, everyone: AllPoints, solver: dict[str, Any]) -> NDArray:
         """Labels of all rows: the visible labels, and the most probable labels of the other rows.
@@ -102,9 +102,9 @@ def cv_path(
     """
     tell = done or (lambda count: None)
     solver = {"tolerance": tolerance, "max_rounds": max_rounds}
-    start = bind_precisely(covariances.distinct[0], X)
-    everything = Task.of(start, codes, np.zeros(0, int))
-    tasks = [Task.of(start, codes, rows) for rows in folds(codes, n_folds)]
+    pairs = nearest_pairs(bind_precisely(covariances.distinct[0], X), NEIGHBOURS)
+    everything = Task.of(pairs, codes, np.zeros(0, int))
+    tasks = [Task.of(pairs, codes, rows) for rows in folds(codes, n_folds)]
 
     def judged(factor: float, *, even_trivial: bool) -> dict[str, float]:
         everyone = AllPoints.at(X, covariances, mean, factor)
