@@ -16,7 +16,7 @@ from coxfield.engine.class_sums import sums_at
 from coxfield.engine.decision import prior_terms
 from coxfield.engine.store import store_bound
 from coxfield.field.arguments import check_labels, field_covariances
-from coxfield.kernels.held import HeldPoints, hold
+from coxfield.kernels.held import all_held, hold
 from coxfield.kernels.per_class import PerClass, class_values
 from coxfield.kernels.values import bind_precisely, values
 
@@ -226,7 +226,7 @@ class LabelField:
     @property
     def is_held(self) -> bool:
         """Whether all couplings are held."""
-        return all(isinstance(bound, HeldPoints) for bound in self.points)
+        return all_held(self.points)
 
     def held(self) -> LabelField:
         """The same field with all couplings held if it has few enough nodes; see `hold`."""

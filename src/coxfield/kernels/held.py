@@ -13,6 +13,8 @@ from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from coxfield.kernels.protocol import Bound, Covariance
@@ -127,3 +129,8 @@ def hold(points: Bound) -> Bound:
     if isinstance(points, HeldPoints) or n**2 > MOST:
         return points
     return HeldPoints(points, values(points, points), np.arange(n))
+
+
+def all_held(points: Iterable[Bound]) -> bool:
+    """Whether the covariances of all these points are held."""
+    return all(isinstance(bound, HeldPoints) for bound in points)

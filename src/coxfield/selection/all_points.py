@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.field.potts import LabelField
-from coxfield.kernels.held import HeldPoints, hold
+from coxfield.kernels.held import all_held, hold
 from coxfield.kernels.values import bind_precisely
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class AllPoints:
     @property
     def held(self) -> bool:
         """Whether all couplings are held."""
-        return all(isinstance(bound, HeldPoints) for bound in self.points)
+        return all_held(self.points)
 
     def field(self, codes: NDArray) -> LabelField:
         """The field of the rows whose class number is -1, given the others."""
