@@ -11,7 +11,7 @@ from coxfield.selection.grid import default_factors, spread
 def run(quick=False):
     n = 2000 if quick else 10_000
     X, y, _ = images(n, 10, np.float64)
-    clf = LGCPClassifier(length_scales=default_factors(spread(X)))
+    clf = LGCPClassifier(selection="loo_error", length_scales=default_factors(spread(X)))
     kernel = seconds(lambda: rbf_kernel(X, gamma=0.5), repeats=3)
     path = seconds(lambda: clf.fit(X, y), repeats=3)
     memory = peak_megabytes(lambda: clf.fit(X, y))

@@ -11,6 +11,7 @@ RNG = np.random.default_rng(3)
 START = RNG.bit_generator.state
 FEATURES = ["-f", "length", "-f", "width"]
 LABEL = ["label", "data.csv", "-t", "species", *FEATURES]
+ONE_KERNEL = ["--selection", "loo_error"]
 QUICK = ["--length-scale", "0.7"]
 
 
@@ -46,6 +47,11 @@ def refusal(*arguments, code=1):
 
 def fit(*arguments, **options):
     return run("fit", "train.csv", "-t", "species", "-o", "model.skops", *arguments, **options)
+
+
+def summary(*arguments):
+    """What `fit` prints about the model, by name."""
+    return dict(line.split(": ", 1) for line in fit(*arguments).stdout.splitlines())
 
 
 def predictions(*arguments, **options):

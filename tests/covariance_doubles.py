@@ -10,6 +10,7 @@ import numpy as np
 
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.plain import PlainBound
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,17 @@ class SumCovariance:
         members = tuple(member.rescaled(length) for member in self.members)
         return SumCovariance(members, tuple(variance * w for w in self.weights))
 
+    @property
+    def stationary(self):
+        return all(member.stationary for member in self.members)
+
     def check_nonnegative(self):
         for member in self.members:
             member.check_nonnegative()
 
 
 @dataclass(frozen=True)
-class SumPoints:
+class SumPoints(PlainBound):
     covariance: SumCovariance
     members: tuple
     unit = 1.0
@@ -120,13 +125,17 @@ class RowCovariance:
     def rescaled(self, length=1.0, variance=1.0):
         return RowCovariance(variance * self.matrix)
 
+    @property
+    def stationary(self):
+        return False
+
     def check_nonnegative(self):
         if (self.matrix < 0).any():
             raise ValueError("the matrix has negative entries")
 
 
 @dataclass(frozen=True)
-class RowPoints:
+class RowPoints(PlainBound):
     covariance: RowCovariance
     rows: np.ndarray
     unit = 1.0

@@ -8,6 +8,7 @@ from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 
 ESTIMATORS = [
     LGCPClassifier(),
+    LGCPClassifier(selection="loo_error"),
     LGCPClassifier(selection="loo_log_loss"),
     LGCPClassifier(selection="pseudo_likelihood"),
     LGCPClassifier(Matern(2.0), selection=None),

@@ -109,7 +109,7 @@ def test_cyclic_and_sampled_probabilities_approach_the_exact():
 def test_two_cycles_decide_as_lgcp_does_at_a_length_scale_shorter_by_the_root_of_two():
     """Both then compare sums of exp(-d^2 / (2 l^2)) over the classes."""
     synth = load_synth()
-    lgcp = LGCPClassifier().fit(synth.X_train, synth.y_train)
+    lgcp = LGCPClassifier(selection="loo_error").fit(synth.X_train, synth.y_train)
     two = PermanentalClassifier(method="cyclic", cycles=2).fit(synth.X_train, synth.y_train)
     assert two.kernel_.length_scale == pytest.approx(np.sqrt(2) * lgcp.kernel_.k2.length_scale)
     scores = lgcp.class_scores(synth.X_test)

@@ -1,15 +1,18 @@
-"""A classifier that was pickled and restored gives the same predictions, from files that hold the points once."""
+"""A classifier that was pickled or copied gives the same predictions, and a pickle holds the points once."""
 
+import copy
 import pickle
 
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from covariance_doubles import RowCovariance, SumCovariance
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
+from coxfield.kernels.member import Member
 from coxfield.kernels.recognise import recognise
 
 RNG = np.random.default_rng(0)
@@ -38,7 +41,10 @@ def assert_same_predictions(clf, again, new=NEW):
 
 
 SUPERVISED = {
-    "selected": {},
+    "mixture": {},
+    "mixture of own members": {"kernel": [Member(transform=PCA(1)), Member(Matern(0.7)), Member(RBF(0.5) + RBF(2.0))]},
+    "mixture along a path": {"kernel": Matern(1.0), "length_scales": [1.0, 0.5]},
+    "selected": {"selection": "loo_error"},
     "as it is": {"kernel": Matern(0.7), "selection": None},
     "per class": {"kernel": PER_CLASS, "selection": None, "mean": {"b": 0.3}},
     "per class, learned": {"kernel": PER_CLASS, "selection": "pseudo_likelihood"},
@@ -52,17 +58,28 @@ SUPERVISED = {
 
 @pytest.mark.parametrize("params", SUPERVISED.values(), ids=SUPERVISED)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["hard labels", "weights"])
-def test_the_supervised_classifier(params, weights):
+@pytest.mark.parametrize("repeat", [restored, copy.deepcopy], ids=["pickle", "copy"])
+def test_the_supervised_classifier(params, weights, repeat):
     clf = LGCPClassifier(**params).fit(X, Y, sample_weight=weights)
-    again = restored(clf)
+    again = repeat(clf)
     assert_same_predictions(clf, again)
     for method in LEAVE_ONE_OUT:
         np.testing.assert_array_equal(getattr(again, method)(), getattr(clf, method)())
+    np.testing.assert_equal(getattr(again, "mixture_", None), getattr(clf, "mixture_", None))
+
+
+@pytest.mark.parametrize("repeat", [restored, copy.deepcopy], ids=["pickle", "copy"])
+def test_a_mixture_by_itself(repeat):
+    mixture = LGCPClassifier().fit(X, Y).kernel_
+    values = mixture(NEW)
+    np.testing.assert_array_equal(repeat(mixture)(NEW), values)
+    assert repeat(mixture).ladders[0].name == mixture.ladders[0].name
 
 
 @pytest.mark.parametrize("form", [np.float32, sparse.csr_array], ids=["float32", "sparse"])
-def test_the_kind_of_numbers_stays(form):
-    clf = LGCPClassifier(RBF(0.7), selection=None).fit(form(X), Y)
+@pytest.mark.parametrize("selection", ["mixture", None])
+def test_the_kind_of_numbers_stays(form, selection):
+    clf = LGCPClassifier(RBF(0.7), selection=selection).fit(form(X), Y)
     again = restored(clf)
     assert_same_predictions(clf, again)
     assert again.predict_proba(NEW).dtype == clf.predict_proba(NEW).dtype
@@ -92,6 +109,15 @@ def test_points_addressed_by_row_number():
 def test_the_permanental_classifier():
     clf = PermanentalClassifier(RBF(0.8), selection=None).fit(X, Y)
     assert_same_predictions(clf, restored(clf))
+
+
+def test_a_mixture_shares_the_points_with_its_classifier():
+    many = RNG.normal(size=(2000, 40))
+    clf = LGCPClassifier(length_scales=[8.0, 6.0, 4.0]).fit(many, many[:, 0] > 0)
+    clf.predict_proba(1e6 * many[:1])  # far from all points, where more is held to compute with care
+    assert len(pickle.dumps(clf)) < 1.5 * many.nbytes
+    for again in (restored(clf), copy.deepcopy(clf)):
+        assert again.kernel_.X is again.X_fit_
 
 
 def test_files_hold_the_points_once():

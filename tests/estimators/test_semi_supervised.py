@@ -64,7 +64,8 @@ def test_fully_labelled_input_is_the_supervised_classifier():
     X, truth, _ = rings()
     new = np.random.default_rng(0).uniform(-7, 7, size=(50, 2))
     for params in ({}, {"kernel": KERNEL, "selection": None}):
-        ours, supervised = SLGCPClassifier(**params).fit(X, truth), LGCPClassifier(**params).fit(X, truth)
+        ours = SLGCPClassifier(**params).fit(X, truth)
+        supervised = LGCPClassifier(**{"selection": "loo_error"} | params).fit(X, truth)
         assert_close(ours.predict_proba(new), supervised.predict_proba(new), terms=len(X), condition=EXPONENTS)
         np.testing.assert_array_equal(ours.transduction_, truth)
         assert ours.certified_.all()

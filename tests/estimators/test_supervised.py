@@ -94,8 +94,8 @@ def test_a_weighted_point_counts_as_that_many_points():
 
 def test_doubling_all_weights_keeps_the_chosen_length_scale():
     synth = load_synth()
-    once = LGCPClassifier().fit(synth.X_train, synth.y_train)
-    twice = LGCPClassifier().fit(synth.X_train, synth.y_train, sample_weight=np.full(250, 2.0))
+    once = LGCPClassifier(selection="loo_error").fit(synth.X_train, synth.y_train)
+    twice = LGCPClassifier(selection="loo_error").fit(synth.X_train, synth.y_train, sample_weight=np.full(250, 2.0))
     np.testing.assert_allclose(twice.selection_path_["loo_error"], once.selection_path_["loo_error"])
     assert_close(twice.kernel_.k2.length_scale, once.kernel_.k2.length_scale, terms=500)
 
@@ -108,7 +108,7 @@ def test_containers_give_the_same_answers(container):
     X, y = rng.normal(size=(50, 3)) * rng.integers(0, 2, size=(50, 3)), np.arange(50) % 3
     X[:, 0] = rng.normal(size=50)  # no two rows are the same, so that no decision is a tie
     given_X = container(dict(zip("abc", X.T, strict=True))) if "DataFrame" in container.__name__ else container(X)
-    plain, other = LGCPClassifier().fit(X, y), LGCPClassifier().fit(given_X, y)
+    plain, other = (LGCPClassifier(selection="loo_error").fit(points, y) for points in (X, given_X))
     np.testing.assert_allclose(other.predict_proba(given_X), plain.predict_proba(X), rtol=1e-7)
     if container in (pd.DataFrame, pl.DataFrame):
         assert other.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -139,9 +139,9 @@ def test_labels_of_any_type_come_back(labels):
 # Selection
 
 
-def test_default_follows_the_paper_and_then_sets_the_temperature():
+def test_the_papers_rule_and_then_the_temperature():
     synth = load_synth()
-    clf = LGCPClassifier().fit(synth.X_train, synth.y_train)
+    clf = LGCPClassifier(selection="loo_error").fit(synth.X_train, synth.y_train)
     path = clf.selection_path_
     tied = path["loo_error"] <= path["loo_error"].min() + rounding(1.0, terms=250)
     assert tied[path["chosen"]].all()
@@ -178,7 +178,7 @@ def test_log_loss_selection_is_best_on_the_path_and_among_neighbours():
 
 def test_a_given_kernel_keeps_what_is_not_selected():
     synth = load_synth()
-    clf = LGCPClassifier(0.25 * RBF([1.0, 2.0])).fit(synth.X_train, synth.y_train)
+    clf = LGCPClassifier(0.25 * RBF([1.0, 2.0]), selection="loo_error").fit(synth.X_train, synth.y_train)
     assert clf.kernel_.k1.constant_value == 0.25
     np.testing.assert_allclose(clf.kernel_.k2.length_scale[1], 2 * clf.kernel_.k2.length_scale[0])
     fixed = LGCPClassifier(ConstantKernel(0.3, "fixed") * RBF(), selection="loo_log_loss").fit(
@@ -192,10 +192,13 @@ def test_a_given_kernel_keeps_what_is_not_selected():
 
 def test_a_second_fit_forgets_the_first():
     X, y = make_circles(2, 20, random_state=0)
-    clf = LGCPClassifier().fit(X, y)
+    clf = LGCPClassifier(selection="loo_error").fit(X, y)
     assert hasattr(clf, "selection_path_")
-    clf.set_params(kernel=RBF(1.0), selection=None).fit(X, y)
+    clf.set_params(selection="mixture").fit(X, y)
     assert not hasattr(clf, "selection_path_")
+    assert hasattr(clf, "mixture_")
+    clf.set_params(kernel=RBF(1.0), selection=None).fit(X, y)
+    assert not hasattr(clf, "mixture_")
 
 
 def test_kernels_of_several_classes_are_scaled_together():
@@ -207,13 +210,13 @@ def test_kernels_of_several_classes_are_scaled_together():
 
 def test_unequal_means_are_judged_at_the_variance_in_use():
     synth = load_synth()
-    clf = LGCPClassifier(mean={1: 0.7}).fit(synth.X_train, synth.y_train)
+    clf = LGCPClassifier(selection="loo_error", mean={1: 0.7}).fit(synth.X_train, synth.y_train)
     fresh = LGCPClassifier(clf.kernel_, mean={1: 0.7}, selection=None).fit(synth.X_train, synth.y_train)
     scores = fresh.loo_class_scores()
     assert_same_error(clf.loo_error_, fresh.loo_predict(), synth.y_train, scores, terms=250, condition=EXPONENTS)
 
 
-@pytest.mark.parametrize("selection", ["loo_error", "loo_log_loss", "pseudo_likelihood"])
+@pytest.mark.parametrize("selection", ["mixture", "loo_error", "loo_log_loss", "pseudo_likelihood"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_leave_one_out_error_is_that_of_the_fitted_model(selection, weighted):
     synth = load_synth()
@@ -240,7 +243,7 @@ def test_labels_and_probabilities_in_one_pass():
 
 def test_chosen_length_scales_may_be_given():
     X, y = make_circles(2, 30, random_state=0)
-    clf = LGCPClassifier(length_scales=[0.5, 2.0, 1.0]).fit(X, y)
+    clf = LGCPClassifier(selection="loo_error", length_scales=[0.5, 2.0, 1.0]).fit(X, y)
     assert clf.selection_path_["length_scale"].tolist() == [2.0, 1.0, 0.5]
 
 
@@ -299,7 +302,7 @@ def test_html_repr_names_the_estimator():
 
 def test_verbose_says_how_long_it_took(capsys):
     X, y = make_circles(2, 20, random_state=0)
-    LGCPClassifier(verbose=1).fit(X, y)
+    LGCPClassifier(selection="loo_error", verbose=1).fit(X, y)
     assert "leave-one-out, 24 length scales: " in capsys.readouterr().err
     LGCPClassifier().fit(X, y)
     assert capsys.readouterr().err == ""
@@ -315,7 +318,7 @@ def test_verbose_says_how_long_it_took(capsys):
             {"selection": "loo"},
             None,
             None,
-            "selection must be one of 'loo_error', 'loo_log_loss', 'pseudo_likelihood', None; got 'loo'",
+            "selection must be one of 'mixture', 'loo_error', 'loo_log_loss', 'pseudo_likelihood', None; got 'loo'",
         ),
         ({}, ["a"] * 6, None, "at least two classes.*'a'"),
         ({"kernel": RBF(0.0)}, None, None, "length_scale of the covariance must be positive and finite, got 0.0"),

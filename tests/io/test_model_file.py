@@ -1,5 +1,6 @@
 """Models in files: what comes back is what was saved, and what is no model is refused before anything is built."""
 
+import importlib
 import re
 import shutil
 import string
@@ -9,12 +10,17 @@ import numpy as np
 import pytest
 import skops.io
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import PCA
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from coxfield import LGCPClassifier, __version__
 from coxfield.io import model_file
 from coxfield.io.model_file import ModelFileError
+from coxfield.kernels.member import Member
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 2))
@@ -28,23 +34,47 @@ class OwnKernel(RBF):
     """A kernel that another program knows nothing of."""
 
 
+class OwnTransformer(TransformerMixin, BaseEstimator):
+    """A transformer that another program knows nothing of."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return 2 * X
+
+
 def kernels_by_name():
     return {"cat": RBF(1.0), "dog": 2.0 * Matern(2.0, nu=1.5)}
 
 
+def bank(*transforms):
+    return [Member(transform=transform) for transform in transforms]
+
+
 MODELS = {
     "default": (LGCPClassifier(), X, NAMES, None),
-    "integers": (LGCPClassifier(selection="loo_log_loss"), X, CODES, None),
+    "integers": (LGCPClassifier(), X, CODES, None),
     "booleans": (LGCPClassifier(), X, CODES == 1, None),
     "objects": (LGCPClassifier(), X, NAMES.astype(object), None),
     "weights": (LGCPClassifier(), X, NAMES, WEIGHTS),
     "single precision": (LGCPClassifier(), X.astype(np.float32), NAMES, None),
-    "sparse": (LGCPClassifier(), sparse.csr_array(X), NAMES, WEIGHTS),
-    "sparse matrix": (LGCPClassifier(), sparse.csr_matrix(X), NAMES, None),
+    "sparse": (LGCPClassifier(bank("raw", "standardised")), sparse.csr_array(X), NAMES, WEIGHTS),
+    "standardised": (LGCPClassifier(Member(transform="standardised")), X, NAMES, WEIGHTS),
+    "whitened": (LGCPClassifier(Member(transform="whitened")), X, NAMES, WEIGHTS),
+    "transformers": (LGCPClassifier(bank(PCA(1), PCA(2))), X, NAMES, None),
+    "steps": (LGCPClassifier(Member(transform=make_pipeline(StandardScaler(), PCA(2)))), X, NAMES, None),
+    "function": (LGCPClassifier(Member(transform=FunctionTransformer(np.arctan))), X, NAMES, None),
+    "member that is called": (LGCPClassifier([Member(RBF(0.5) + RBF(2.0))]), X, NAMES, None),
+    "path of Matern": (LGCPClassifier(Matern(1.0, nu=1.5)), X, NAMES, None),
+    "path of rational quadratic": (LGCPClassifier(RationalQuadratic(), length_scales=[1.0, 0.5]), X, NAMES, None),
+    "path of two length scales": (LGCPClassifier(ConstantKernel(2.0) * RBF(np.array([1.0, 2.0]))), X, NAMES, None),
+    "least error": (LGCPClassifier(selection="loo_error"), X, NAMES, None),
+    "log loss": (LGCPClassifier(selection="loo_log_loss"), X, CODES, WEIGHTS),
+    "sparse, least error": (LGCPClassifier(selection="loo_error"), sparse.csr_matrix(X), NAMES, None),
+    "pseudo-likelihood": (LGCPClassifier(selection="pseudo_likelihood"), X, NAMES, None),
     "by class": (LGCPClassifier(kernels_by_name(), mean={"cat": 0.3}, selection=None), X, NAMES, WEIGHTS),
-    "by class, integers": (LGCPClassifier({0: RBF(1.0), 1: RBF(0.5)}), X, CODES, None),
-    "a length scale per feature": (LGCPClassifier(ConstantKernel(2.0) * RBF(np.array([1.0, 2.0]))), X, NAMES, None),
-    "rational quadratic": (LGCPClassifier(RationalQuadratic(), length_scales=[1.0, 0.5]), X, NAMES, None),
+    "by class, integers": (LGCPClassifier({0: RBF(1.0), 1: RBF(0.5)}, selection="loo_error"), X, CODES, None),
     "kernel that is called": (LGCPClassifier(RBF(1.0) + DotProduct(), selection=None), X, NAMES, None),
 }
 
@@ -66,10 +96,44 @@ def test_a_model_comes_back_as_it_was_saved(path, name):
     loaded = model_file.load(path).model
     np.testing.assert_array_equal(loaded.predict_proba(QUERIES), model.predict_proba(QUERIES))
     np.testing.assert_array_equal(loaded.predict(QUERIES), model.predict(QUERIES))
-    np.testing.assert_array_equal(loaded.loo_predict(), model.loo_predict())
+    np.testing.assert_array_equal(loaded.loo_predict_proba(), model.loo_predict_proba())
     assert getattr(loaded, "loo_error_", None) == getattr(model, "loo_error_", None)
-    assert loaded.kernel_ == model.kernel_
+    np.testing.assert_equal(getattr(loaded, "mixture_", None), getattr(model, "mixture_", None))
+    assert str(loaded.kernel_) == str(model.kernel_)
     assert loaded.classes_.dtype == model.classes_.dtype
+
+
+def test_a_loaded_mixture_is_saved_as_it_was(path):
+    model = LGCPClassifier().fit(X, NAMES)
+    save(model, path)
+    save(model_file.load(path).model, path)
+    np.testing.assert_array_equal(model_file.load(path).model.predict_proba(QUERIES), model.predict_proba(QUERIES))
+
+
+def test_a_mixture_can_be_the_kernel_of_another_model(path):
+    mixture = LGCPClassifier().fit(X, NAMES).kernel_
+    model = LGCPClassifier(mixture, selection=None).fit(X[:20], NAMES[:20])
+    save(model, path)
+    np.testing.assert_array_equal(model_file.load(path).model.predict_proba(X[20:]), model.predict_proba(X[20:]))
+
+
+@pytest.mark.parametrize("weights", [None, RNG.uniform(size=2000)], ids=["no weights", "weights"])
+def test_points_are_in_the_file_once(path, weights):
+    many = RNG.normal(size=(2000, 40))
+    model = LGCPClassifier(length_scales=[8.0, 6.0, 4.0]).fit(many, many[:, 0] > 0, sample_weight=weights)
+    model.predict_proba(1e6 * many[:1])  # far from all points, where more is held to compute with care
+    save(model, path)
+    assert path.stat().st_size < 1.5 * many.nbytes
+    with zipfile.ZipFile(path) as archive:
+        assert sum(part.file_size >= many.nbytes for part in archive.infolist()) == 1
+    loaded = model_file.load(path).model
+    assert loaded.kernel_.X is loaded.X_fit_
+
+
+@pytest.mark.parametrize("name", [name for name in model_file.TRUSTED if name.startswith("coxfield")])
+def test_what_is_trusted_of_this_package_are_classes_that_exist(name):
+    module, _, kind = name.rpartition(".")
+    assert isinstance(getattr(importlib.import_module(module), kind), type)
 
 
 def test_the_table_is_remembered(path):
@@ -134,6 +198,13 @@ def test_a_model_that_could_not_be_loaded_is_not_saved(path):
     assert not path.exists()
 
 
+def test_a_transformer_of_the_user_is_named_and_not_saved(path):
+    model = LGCPClassifier([Member(), Member(transform=OwnTransformer())]).fit(X, NAMES)
+    with pytest.raises(ModelFileError, match=r"OwnTransformer cannot be saved.*transformers of scikit-learn"):
+        save(model, path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PK\x03\x04 and then nothing"])
 def test_other_files_are_no_models(path, content):
     path.write_bytes(content)
@@ -161,6 +232,15 @@ def test_skops_files_of_others_are_no_models(path):
         model_file.load(path)
     skops.io.dump({"format": model_file.FORMAT, "model": LogisticRegression()}, path)
     with pytest.raises(ModelFileError, match="holds a LogisticRegression, not an LGCPClassifier"):
+        model_file.load(path)
+
+
+def test_models_of_older_versions_are_refused(path, monkeypatch):
+    (older,) = model_file.OLDER
+    with monkeypatch.context() as earlier:
+        earlier.setattr(model_file, "FORMAT", older)
+        save(LGCPClassifier(RBF(1.0), selection="loo_error").fit(X, NAMES), path)
+    with pytest.raises(ModelFileError, match=r"written by an older version of coxfield, .* fit the model again"):
         model_file.load(path)
 
 

@@ -9,7 +9,7 @@ from coxfield.plotting import figure, plot_selection_path
 
 def test_selection_path_is_drawn_as_it_was_tried():
     X, y = make_circles(2, 30, random_state=0)
-    clf = LGCPClassifier().fit(X, y)
+    clf = LGCPClassifier(selection="loo_error").fit(X, y)
     ax = plot_selection_path(clf)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), 100 * clf.selection_path_["loo_error"])
     assert ax.get_xscale() == "log"
@@ -28,8 +28,14 @@ def test_cross_validated_path_is_drawn_where_it_was_tried():
 
 def test_there_is_no_path_without_a_selection():
     X, y = make_circles(2, 30, random_state=0)
-    with pytest.raises(ValueError, match="selection=None"):
+    with pytest.raises(ValueError, match='selection=None; give selection="loo_error", or "cv_error" to an SLGCP'):
         plot_selection_path(LGCPClassifier(RBF(1.0), selection=None).fit(X, y))
+
+
+def test_a_mixture_has_no_path_but_another_picture():
+    X, y = make_circles(2, 30, random_state=0)
+    with pytest.raises(ValueError, match="fitted with selection='mixture'; use plot_mixture"):
+        plot_selection_path(LGCPClassifier().fit(X, y))
 
 
 def test_pairs_of_length_scale_and_variance_are_points_coloured_by_their_loss():

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.engine.tiles import over_rows, tile_shape, whole_rows
-from coxfield.kernels.leave_out import cross_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +52,10 @@ def class_sums(store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
     leave_out : array of shape (n,), optional
         For leave-one-out: for each row of X, the row of the store that must not count, whatever its weight.
     """
-    return sums_at(store, store.queries(X), X.shape[0], leave_out)
+    queries: list[Bound | None] = store.queries(X)
+    if leave_out is not None:
+        queries = [None if points is None else points.left_out(leave_out) for points in queries]
+    return sums_at(store, queries, X.shape[0], leave_out)
 
 
 def sums_at(store: Store, queries: Sequence[Bound | None], n: int, leave_out: NDArray | None = None) -> ClassSums:
@@ -92,27 +94,16 @@ def _part_sums(part: Part, queries: Bound, leave_out) -> NDArray:
     n, columns = len(queries), len(part.rows)
     step, width = tile_shape(n, columns, queries.dtype.itemsize)
     own = None if leave_out is None else part.column_of(leave_out)
-    sums = np.zeros((n, len(part.classes)))
+    summing = queries.summing(part.points, part.weights)
+    sums = np.zeros((summing.layers, n, len(part.classes)))
 
     def work(rows: slice) -> None:
         room = np.empty((rows.stop - rows.start, width), queries.dtype)
         for start in range(0, columns, width):
-            tile = queries[rows].tile(part.points[start : start + width], room)
-            if own is not None:
-                cross_out(tile, own[rows], start, 0)
-            part.weights.add(tile, start, sums[rows])
+            summing.add(rows, slice(start, min(start + width, columns)), own, room, sums[:, rows])
 
     over_rows(work, n, step)
-    _remove_floor(part, sums)
-    return sums
-
-
-def _remove_floor(part: Part, sums: NDArray) -> None:
-    """Subtract what the floor has added to the sums."""
-    if part.points.floor:
-        gained = part.points.floor * part.weights.totals
-        sums -= gained
-        sums[sums < gained] = 0
+    return summing.total(sums)
 
 
 def _take_again(found: ClassSums, group: Group, queries: Bound, again: NDArray, leave_out) -> None:

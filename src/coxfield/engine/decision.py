@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 def prior_terms(covariances: PerClass[Covariance], X, mean: NDArray) -> NDArray:
-    """The terms mu_i + C_i(x*, x*) / 2 of eq. activationFunction, shape (1 or n, n_classes)."""
+    """The terms mu_i + C_i(x*, x*) / 2 of eq. activationFunction, shape (1 or n, n_classes).
+
+    If all classes share a covariance that is not stationary, C(x*, x*) is the same number for all of them. It cancels,
+    takes time to compute, and may grow without bound away from the data. So it is left out.
+    """
+    if covariances.shared and not covariances[0].stationary:
+        return mean[None].copy()
     halves = covariances.map(lambda covariance: covariance.diagonal(X) / 2)
     n = max(map(len, halves.distinct))
     return np.stack([mean[c] + np.broadcast_to(half, n) for c, half in enumerate(halves)], axis=1)

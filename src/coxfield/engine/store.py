@@ -154,9 +154,11 @@ def store_labels(X, y: NDArray, covariances: PerClass[Covariance], weights: NDAr
     return _by_label(bind, y, covariances, weights)
 
 
-def store_bound(points: Sequence[Bound], y: NDArray, covariances: PerClass[Covariance]) -> Store:
+def store_bound(
+    points: Sequence[Bound], y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None = None
+) -> Store:
     """Points with one label each that are already bound, once for each different covariance."""
-    return _by_label(lambda k, rows: points[k][rows], y, covariances, None)
+    return _by_label(lambda k, rows: points[k][rows], y, covariances, weights)
 
 
 def _by_label(bind, y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None) -> Store:

@@ -7,7 +7,7 @@ faster than a product of matrices. For soft labels (label distributions) W is a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from scipy import sparse
@@ -38,6 +38,9 @@ class ClassWeights(Protocol):
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
         """Add to `sums` single values of the tile: their rows, their columns, and the values."""
+
+    def scaled(self, factors: NDArray) -> Self:
+        """The weights with those of each column multiplied by a factor."""
 
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
         """For each class, the columns that count for it and their weights."""
@@ -87,6 +90,10 @@ class Segments:
         cells = np.bincount(at * self.n_classes + segment, values * self.weights[columns], minlength=sums.size)
         sums += cells.reshape(sums.shape)
 
+    def scaled(self, factors: NDArray) -> Segments:
+        """The same classes with other weights."""
+        return Segments(self.starts, (self.weights * factors).astype(self.weights.dtype, copy=False))
+
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
         """A slice for each class."""
         ends = [*self.starts[1:].tolist(), self.n_columns]
@@ -124,6 +131,10 @@ class Shares:
         """One product with a sparse matrix."""
         shape = len(sums), self.n_columns
         sums += sparse.csr_array((values, (at, columns)), shape=shape) @ self.matrix
+
+    def scaled(self, factors: NDArray) -> Shares:
+        """Every row of the matrix multiplied by a factor."""
+        return Shares((self.matrix * factors[:, None]).astype(self.matrix.dtype, copy=False))
 
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
         """The columns of positive weight for each class."""

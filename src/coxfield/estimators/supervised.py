@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from coxfield import threads
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.decision import Scores, prior_terms
-from coxfield.engine.store import Labelled, store_distributions, store_labels
+from coxfield.engine.store import Labelled, store_bound, store_distributions, store_labels
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.validation import check_option, check_weights, class_numbers, like, shown_kernel
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
@@ -22,13 +23,16 @@ from coxfield.selection.grid import candidate_factors, class_spread, length_scal
 from coxfield.selection.learning.pseudo_likelihood import learn
 from coxfield.selection.learning.start import starting_points
 from coxfield.selection.loo import Search
+from coxfield.selection.mixture.bank import bank_of
+from coxfield.selection.mixture.learn import learn_mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SELECTIONS = ("loo_error", "loo_log_loss", "pseudo_likelihood", None)
+SELECTIONS = ("mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None)
+ARRANGED = ("_store", "_covariances")
 UNBOUNDED = (1e-300, 1e300)  # the prior limits the default kernel instead, in units of the data
-FITTED = ("selection_path_", "learning_path_", "loo_error_")  # attributes that only some fits set
+FITTED = ("selection_path_", "learning_path_", "loo_error_", "mixture_")  # attributes that only some fits set
 
 
 class LGCPClassifier(ScoredClassifier, BaseEstimator):
@@ -38,34 +42,39 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
 
     .. math:: F_i = \mu_i + C_i(x^*, x^*)/2 + \sum_{x \in \text{class } i} C_i(x^*, x)
 
-    (eqs predictiveDistribution and activationFunction). Fitting stores the points and chooses the length scale by
-    closed-form leave-one-out. A prediction costs O(n) kernel values.
+    (eqs predictiveDistribution and activationFunction). Fitting stores the points and chooses the covariance by
+    closed-form leave-one-out. A prediction costs O(n) kernel values per member of the covariance.
 
     Parameters
     ----------
-    kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function, shared or one per class. None means `RBF(1.0)`, and the selection sets both its length
-        scale and its signal variance. Products of constants with one `RBF`, `Matern` or `RationalQuadratic` use the
-        fast path, isotropic or with one length scale per feature. Other kernels are called block by block. If
-        parameters are learned, classes that are given the same kernel object share them.
+    kernel : kernel of sklearn.gaussian_process.kernels, list, or mapping class -> kernel, default=None
+        Covariance function. With `selection="mixture"` it is the bank from which the mixture chooses: a list of kernels
+        and of `coxfield.kernels.Member`, which are kernels on a representation of the points; one kernel, which
+        is taken along a path of length scales; or None for squared exponentials at all useful length scales, of the
+        features as they are, standardised, and whitened. With other selections it is one kernel, shared or one per
+        class, and None means `RBF(1.0)`. Products of constants with one `RBF`, `Matern` or `RationalQuadratic` use the
+        fast path. Other kernels are called block by block.
     mean : float or mapping class -> float, default=0.0
         Means mu_i of the Gaussian processes: a prior bias between classes. Classes that a mapping does not name have
         mean 0.
-    selection : {"loo_error", "loo_log_loss", "pseudo_likelihood", None}, default="loo_error"
-        "loo_error" multiplies the length scales by the factor with the least leave-one-out 0-1 loss, and breaks ties by
-        log loss (the paper's rule). With the default kernel it also sets the signal variance by leave-one-out log loss.
+    selection : {"mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None}, default="mixture"
+        "mixture" learns the weights of a mixture of covariances, and the class means, by leave-one-out log
+        probability. The problem is concave, so there is one optimum. Units of the features need no care.
+        "loo_error" is the paper's rule. It multiplies the length scales by the factor with the least leave-one-out
+        0-1 loss, and breaks ties by log loss. With the default kernel it also sets the signal variance by log loss.
         "loo_log_loss" chooses length scale and signal variance together by log loss.
-        "pseudo_likelihood" learns the signal variance, the class means and all free parameters of the kernel, such as
-        length scales per feature. It maximises the sum of leave-one-out log probabilities under a weak prior, within
-        the bounds of the kernel. Choose it if the probabilities matter (`docs/probabilities.md`).
+        "pseudo_likelihood" learns the signal variance, the class means and all free parameters of one kernel, such as
+        length scales per feature, under a weak prior and within the bounds of the kernel. Classes that are given the
+        same kernel object share its parameters.
         None uses the kernel unchanged. Parameters with bounds "fixed" stay.
     length_scales : array-like, default=None
-        Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
-        from twice the root mean square distance downwards, each shorter by sqrt(2), and six more around the best. With
-        "pseudo_likelihood" the start of learning is chosen among them.
+        Factors tried for the length scales; with the default kernel, the length scales themselves, in the units of each
+        representation. None for those that fit the data: from twice the root mean square distance downwards, each
+        shorter by sqrt(2).
     learn_mean : bool, default=True
-        Whether "pseudo_likelihood" learns the means too, starting from `mean`. Give False if the means say something
-        that the training points do not show, such as different class shares in new data.
+        Whether "mixture" and "pseudo_likelihood" learn the means too, around `mean` (for "mixture", around `mean` plus
+        the logarithms of the class shares). Give False if the means say something that the training points do not
+        show, such as different class shares in new data.
     n_jobs : int, default=None
         Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
         a matrix product. -1 means all processors.
@@ -75,21 +84,23 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    kernel_ : kernel, or dict class -> kernel
+    kernel_ : kernel, Mixture, or dict class -> kernel
         The covariance in use.
     mean_ : ndarray of shape (n_classes,)
+    mixture_ : dict of arrays
+        With `selection="mixture"`, its members, ready for a data frame: "representation", "kernel", "length_scale",
+        "alpha" (the power of the density that divides the kernel), "weight" and "share" (of the evidence).
+        `coxfield.plotting.plot_mixture` draws it.
     selection_path_ : dict of arrays
-        What was tried, ready for a data frame: "length_scale" (the factor, if there are several length scales),
-        "variance" (the factor), "loo_error", "loo_log_loss" and "chosen". Absent with `selection=None`. With
-        "pseudo_likelihood" the chosen entry is the start of learning. Then it is absent if the kernel is not a product
-        of constants with one stationary kernel, because learning starts from such a kernel unchanged.
-        `coxfield.plotting.plot_selection_path` draws it.
+        With "loo_error", "loo_log_loss" and "pseudo_likelihood", what was tried, ready for a data frame: "length_scale"
+        (the factor, if there are several), "variance" (the factor), "loo_error", "loo_log_loss" and "chosen". With
+        "pseudo_likelihood" the chosen entry is the start of learning, and the path is absent if the kernel is not a
+        product of constants with one stationary kernel. `coxfield.plotting.plot_selection_path` draws it.
     learning_path_ : dict of arrays
-        With `selection="pseudo_likelihood"`, the steps of learning: "step", "log_pseudo_likelihood" and
-        "log_posterior", which is maximised.
+        With "pseudo_likelihood", the steps of learning: "step", "log_pseudo_likelihood" and "log_posterior".
     loo_error_ : float
-        Leave-one-out 0-1 loss of the fitted model, set by the selection. Absent with `selection=None`, because it needs
-        a pass over all pairs; `np.mean(clf.loo_predict() != y)` computes it.
+        Leave-one-out 0-1 loss of the fitted model, set by the selection; with a mixture and more than 10,000 points, of
+        10,000 drawn at random. Absent with `selection=None`: `np.mean(clf.loo_predict() != y)` computes it.
     X_fit_, y_fit_ : the training points, and their class numbers
         Without the rows of weight zero.
     n_features_in_ : int
@@ -110,7 +121,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         kernel=None,
         *,
         mean=0.0,
-        selection="loo_error",
+        selection="mixture",
         length_scales=None,
         learn_mean=True,
         n_jobs=None,
@@ -156,14 +167,14 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         with threads.use(self.n_jobs):
-            kernels = self._chosen(labelled, self._given_kernels())
+            kernels = self._mixed(labelled) if self.selection == "mixture" else self._chosen(labelled)
             self._keep(X, codes, weights, kernels)
             if self.selection == "pseudo_likelihood":
                 self.loo_error_ = float(np.average(self._loo_scores().decisions != codes, weights=weights))
         return self
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
-        """Store points with a weight for every class (soft labels) under the unchanged kernel."""
+        """Store points with a weight for every class under the unchanged kernel."""
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_ = classes
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
@@ -179,15 +190,16 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
     def _arrange(self, weights, kernels: PerClass) -> None:
         self._covariances = kernels.map(lambda kernel: recognise(kernel, self.X_fit_.shape[1]))
         self._weights = weights
-        if weights is not None and weights.ndim == 2:
+        if hasattr(self, "mixture_"):
+            self._store = store_bound([self.kernel_.bind_reference()], self.y_fit_, self._covariances, weights)
+        elif weights is not None and weights.ndim == 2:
             self._store = store_distributions(self.X_fit_, weights, self._covariances)
         else:
             self._store = store_labels(self.X_fit_, self.y_fit_, self._covariances, weights)
 
     def __getstate__(self):
         # The arranged points repeat X_fit_ in another order. Files omit them; they are arranged again on loading.
-        left_out = ("_store", "_covariances")
-        return {name: value for name, value in super().__getstate__().items() if name not in left_out}
+        return {name: value for name, value in super().__getstate__().items() if name not in ARRANGED}
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -201,15 +213,15 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
             kernel = RBF(1.0, UNBOUNDED) if learning else RBF(1.0)
         return class_kernels(kernel, self.classes_, by_object=learning)
 
-    def _chosen(self, labelled: Labelled, kernels: PerClass) -> PerClass:
+    def _chosen(self, labelled: Labelled) -> PerClass:
         """The kernels that the selection prefers."""
+        kernels = self._given_kernels()
         for kernel in kernels.distinct:
             recognise(kernel, labelled.X.shape[1])  # refuses wrong kernels before any work is done
         if self.selection is None:
             return kernels
-        return (
-            self._learn(labelled, kernels) if self.selection == "pseudo_likelihood" else self._select(labelled, kernels)
-        )
+        choose = self._learn if self.selection == "pseudo_likelihood" else self._select
+        return choose(labelled, kernels)
 
     def _search(self, criterion: str) -> Search:
         return Search(
@@ -230,6 +242,17 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         self.selection_path_ = path.table(length_scale_of(distinct))
         self.loo_error_ = path.chosen("loo_error")
         return kernels.map(lambda kernel: rescale(kernel, path.chosen("factor"), path.chosen("variance")))
+
+    def _mixed(self, labelled: Labelled) -> PerClass:
+        """The mixture of covariances that leave-one-out prefers; the means are learned with it."""
+        if isinstance(self.kernel, Mapping):
+            self._given_kernels()  # refuses wrong keys first
+            others = ", ".join(map(repr, SELECTIONS[1:]))
+            raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
+        bank = bank_of(self.kernel, labelled, self.length_scales)
+        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
+        self.mean_, self.mixture_, self.loo_error_ = learned.mean, learned.table, learned.loo_error
+        return PerClass.shared_by(learned.mixture, len(self.classes_))
 
     def _learn(self, labelled: Labelled, kernels: PerClass) -> PerClass:
         """The kernels with their free parameters learned by pseudo-likelihood; the means are learned too."""

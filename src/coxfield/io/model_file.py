@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FORMAT = "coxfield model 1"
+FORMAT = "coxfield model 2"
+OLDER = ("coxfield model 1",)  # before mixtures of covariances
 
 _MODEL = f"{LGCPClassifier.__module__}.{LGCPClassifier.__qualname__}"
 _KERNELS = tuple(
@@ -36,8 +37,23 @@ _KERNELS = tuple(
     if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__
 )
 _SPARSE = tuple(f"scipy.sparse._csr.{name}" for name in ("csr_array", "csr_matrix"))
+# What a mixture is made of. Transformers of scikit-learn are not listed: skops trusts them by itself.
+_MIXTURE = tuple(
+    f"coxfield.kernels.{name}"
+    for name in (
+        "member.Member",
+        "mixture.Ladder",
+        "mixture.Mixture",
+        "radial.Radial",
+        "called.Called",
+        "profiles.SquaredExponential",
+        "profiles.Matern",
+        "profiles.RationalQuadratic",
+        "whitening.Whitening",
+    )
+)
 # Listed by name and not by package: a function of this package is no part of a model.
-TRUSTED = (_MODEL, *_KERNELS, *_SPARSE)
+TRUSTED = (_MODEL, *_MIXTURE, *_KERNELS, *_SPARSE)
 
 
 class ModelFileError(ValueError):
@@ -103,19 +119,19 @@ def save(
     if strangers:
         raise ModelFileError(
             f"A model that contains {strangers} cannot be saved, because `load` would refuse it as unsafe: "
-            "use kernels of sklearn.gaussian_process.kernels"
+            "use kernels of sklearn.gaussian_process.kernels and transformers of scikit-learn"
         )
     with whole_file(path) as stream:
         stream.write(archive)
 
 
 def load(path: Path) -> SavedModel:
-    """Read a model that `save` wrote. Only models, kernels and arrays are built.
+    """Read a model that `save` wrote. Only models, kernels, transformers of scikit-learn and arrays are built.
 
     Raises
     ------
     ModelFileError
-        The file is not a model, is damaged, or holds types that are no part of a model.
+        The file is not a model, is damaged, is of an older version, or holds types that are no part of a model.
     """
     strangers = _strangers(_types_beyond_skops(path))
     if strangers:
@@ -147,7 +163,12 @@ def _types_beyond_skops(path: Path) -> list[str]:
 
 def _saved_model(content: Any, path: Path) -> SavedModel:
     """Check that the content of the file is what `save` writes."""
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    form = content.get("format") if isinstance(content, dict) else None
+    if form in OLDER:
+        raise ModelFileError(
+            f"{path} was written by an older version of coxfield, whose models cannot be read: fit the model again"
+        )
+    if form != FORMAT:
         raise ModelFileError(f"{path} is a skops file, but not a model that this version of coxfield fit wrote")
     model = content["model"]
     if not isinstance(model, LGCPClassifier):

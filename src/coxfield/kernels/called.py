@@ -12,6 +12,7 @@ from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.nearest import nearest
 from coxfield.kernels.nonnegative import check_nonnegative
+from coxfield.kernels.plain import PlainBound
 from coxfield.kernels.sklearn_tree import rescale
 
 if TYPE_CHECKING:
@@ -39,13 +40,18 @@ class Called:
         """The kernel with its free length scales and its variance multiplied."""
         return Called(rescale(self.kernel, length, variance))
 
+    @property
+    def stationary(self) -> bool:
+        """What the kernel says."""
+        return bool(self.kernel.is_stationary())
+
     def check_nonnegative(self) -> None:
         """Raise ValueError if the kernel may take negative values."""
         check_nonnegative(self.kernel)
 
 
 @dataclass(frozen=True)
-class CalledPoints:
+class CalledPoints(PlainBound):
     """Points as they were given; `Bound` says what the methods are for."""
 
     covariance: Called
@@ -80,7 +86,7 @@ class CalledPoints:
         """One call of the kernel."""
         return np.array(self.covariance.kernel(self.X, columns.X))
 
-    def imprecise(self, columns: CalledPoints) -> NDArray:
+    def imprecise(self, columns: CalledPoints, factor: float = 1.0) -> NDArray:
         """Never, because there is no better way to compute the kernel."""
         return np.zeros(len(self), dtype=bool)
 

@@ -21,6 +21,7 @@ from coxfield.kernels.leave_out import cross_out
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coxfield.kernels.distances import Points
     from coxfield.kernels.scaled import ScaledPoints
 
 NEGLIGIBLE = 1e-6  # an error in a log kernel value that makes no visible difference
@@ -31,9 +32,7 @@ COLUMNS = 2048  # columns that are converted to double precision at a time
 def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArray | None) -> NDArray:
     """See `Bound.log_tile`."""
     queries = rows.in_double()
-    d2 = np.empty((len(rows), len(columns)))
-    for part in gen_batches(len(columns), COLUMNS):
-        d2[:, part] = sq_distances(queries, columns.points[part].astype(np.float64))
+    d2 = _by_products(queries, columns)
     if leave_out is not None:  # so that no point is its own nearest neighbour
         cross_out(d2, leave_out, 0, np.inf)
     unsure = np.flatnonzero(product_error(queries, columns.points) > NEGLIGIBLE)
@@ -48,6 +47,23 @@ def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArr
     if leave_out is not None:
         cross_out(logs, leave_out, 0, -np.inf)
     return logs
+
+
+def precise_sq_distances(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
+    """Squared distances in double precision, by subtraction for points where the product form is too coarse."""
+    queries = rows.in_double()
+    d2 = _by_products(queries, columns)
+    unsure = np.flatnonzero(product_error(queries, columns.points) > NEGLIGIBLE)
+    if unsure.size:
+        d2[unsure] = _by_subtraction(rows[unsure], columns)
+    return d2
+
+
+def _by_products(queries: Points, columns: ScaledPoints) -> NDArray:
+    d2 = np.empty((len(queries), len(columns)))
+    for part in gen_batches(len(columns), COLUMNS):
+        d2[:, part] = sq_distances(queries, columns.points[part].astype(np.float64))
+    return d2
 
 
 def _sharpen(rows: ScaledPoints, columns: ScaledPoints, groups, unsure, d2, logs, error) -> None:
@@ -73,7 +89,10 @@ def _by_subtraction(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
     """All squared distances between some points and others, without the cancellation of the product form."""
     a, b = rows.in_double().coordinates, columns.in_double().coordinates
     if not sparse.issparse(a):
-        return capped(cdist(a, b, "sqeuclidean"))
+        d2 = cdist(a, b, "sqeuclidean")
+        if rows.points.stretch is not None:
+            d2 += rows.points.stretch.astype(np.float64).added(a, b)
+        return capped(d2)
     at, of_columns = np.divmod(np.arange(len(rows) * len(columns)), len(columns))
     scale = rows.covariance.length_scale
     d2 = pair_sq_distances(rows.X, rows.rows[at], columns.X, columns.rows[of_columns], scale)

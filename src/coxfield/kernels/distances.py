@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +16,40 @@ TOLERABLE = 0.03  # an error in a squared distance; if it may be larger, distanc
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A direction per point, in which squared distances from it grow: by factor (direction . (z - z'))^2.
+
+    This is the metric without the point itself, if the metric was learned from it; see `whitening`.
+    """
+
+    directions: NDArray
+    """Shape (n, d)."""
+    factors: NDArray
+    """Shape (n,)."""
+
+    def __getitem__(self, rows) -> Stretch:
+        return Stretch(self.directions[rows], self.factors[rows])
+
+    def astype(self, dtype) -> Stretch:
+        """The same in another precision."""
+        return Stretch(self.directions.astype(dtype, copy=False), self.factors.astype(dtype, copy=False))
+
+    def added(self, a: NDArray, b: NDArray) -> NDArray:
+        """What it adds to the squared distances between coordinates a, of its own points, and b."""
+        along = self.directions @ b.T
+        along -= np.einsum("jd,jd->j", self.directions, a)[:, None]
+        np.square(along, out=along)
+        along *= self.factors[:, None]
+        return along
+
+
+@dataclass(frozen=True)
 class Points:
     """Coordinates z = (x - origin) / length_scale and |z|^2, so that a block of distances is one matrix product."""
 
     coordinates: NDArray | sparse.csr_array
     sq_norms: NDArray
+    stretch: Stretch | None = None
 
     def __len__(self) -> int:
         return self.coordinates.shape[0]
@@ -36,12 +65,18 @@ class Points:
         return self.coordinates.dtype
 
     def __getitem__(self, rows) -> Points:
-        return Points(self.coordinates[rows], self.sq_norms[rows])
+        stretch = None if self.stretch is None else self.stretch[rows]
+        return Points(self.coordinates[rows], self.sq_norms[rows], stretch)
 
     def astype(self, dtype) -> Points:
         """The same points in another precision."""
         coordinates = self.coordinates.astype(dtype, copy=False)
-        return Points(coordinates, self.sq_norms.astype(dtype, copy=False))
+        stretch = None if self.stretch is None else self.stretch.astype(dtype)
+        return Points(coordinates, self.sq_norms.astype(dtype, copy=False), stretch)
+
+    def stretched(self, stretch: Stretch | None) -> Points:
+        """The same points with another stretch of the distances from them."""
+        return replace(self, stretch=stretch)
 
 
 def centre(X) -> NDArray | None:
@@ -72,7 +107,7 @@ def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
 
 
 def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
-    """Squared distances |a|^2 + |b|^2 - 2 a.b between all pairs, clipped at 0."""
+    """Squared distances |a|^2 + |b|^2 - 2 a.b between all pairs, clipped at 0, with the stretch of a."""
     if sparse.issparse(a.coordinates):
         d2 = (a.coordinates @ b.coordinates.T).toarray()
         d2 *= -2
@@ -83,7 +118,10 @@ def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     d2 += b.sq_norms
     if not np.isfinite(a.sq_norms).all():
         return capped(d2)
-    return np.maximum(d2, 0, out=d2)
+    np.maximum(d2, 0, out=d2)
+    if a.stretch is not None:
+        d2 += a.stretch.added(a.coordinates, b.coordinates)
+    return d2
 
 
 def product_error(a: Points, b: Points) -> NDArray:

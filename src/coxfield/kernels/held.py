@@ -10,6 +10,7 @@ import numpy as np
 
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.plain import PlainBound
 from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ MOST = 2**24  # values that may be held: 128 MB in double precision, 4096 points
 
 
 @dataclass(frozen=True)
-class HeldPoints:
+class HeldPoints(PlainBound):
     """Some points of a fixed set whose covariances are held; `Bound` says what the methods are for."""
 
     origin: Bound
@@ -77,7 +78,7 @@ class HeldPoints:
             return np.take(self.matrix[columns.rows], self.rows, axis=1).T
         return np.take(self.matrix if self._whole else self.matrix[self.rows], columns.rows, axis=1)
 
-    def imprecise(self, columns: HeldPoints) -> NDArray:
+    def imprecise(self, columns: HeldPoints, factor: float = 1.0) -> NDArray:
         """Never, because the held values were computed with care."""
         return np.zeros(len(self), dtype=bool)
 

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
+from coxfield.kernels.careful import precise_sq_distances
 from coxfield.kernels.distances import sq_distances
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.profiles import SquaredExponential
 from coxfield.kernels.sklearn_tree import free_length_scales
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from coxfield.kernels.profiles import Profile
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 RATIO = float(np.sqrt(2))
 COLUMNS = 2048  # columns of a tile
+MOST_SQUARES = 3  # as many squares cost about as much as an exponential
 SPARSE = 1 / 64  # if a smaller share of the kernel values is left, these values are picked out
 
 
@@ -68,6 +72,51 @@ def walk_one_by_one(rows: Bound, columns: Bound, factors: NDArray, leave_out: ND
         tops[k] = np.where(np.isneginf(top), 0, top)
         sink.add(k, 0, np.exp(logs - tops[k][:, None]))
     return tops
+
+
+def room_for(rows: ScaledPoints, columns: ScaledPoints, room: NDArray | None) -> NDArray | None:
+    """The part of an array that a tile needs; None if the array cannot be used."""
+    if room is None or room.dtype != rows.dtype:
+        return None
+    return room.ravel()[: len(rows) * len(columns)].reshape(len(rows), len(columns))
+
+
+def rungs(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, out: NDArray | None, floor: float) -> Iterator:
+    """See `Bound.rungs`; where a length scale is a power of sqrt(2) shorter than the last, squares do."""
+    if not free_length_scales(rows.covariance.kernel):
+        factors = np.ones(len(factors))
+    profile = rows.covariance.profile
+    d2 = sq_distances(rows.points, columns.points, room_for(rows, columns, out))
+    tile = d2 if len(factors) == 1 else np.empty_like(d2)
+    chain = 0
+    for k, factor in enumerate(factors):
+        squares = _squares(profile, factors[k - 1] / factor) if k else None
+        if squares is not None and chain + squares <= SQUARING[d2.dtype.name].chain:
+            for _ in range(squares):
+                np.square(tile, out=tile)
+                np.maximum(tile, floor, out=tile)
+            chain += squares
+        else:
+            np.multiply(d2, d2.dtype.type(factor**-2.0), out=tile)
+            rows.covariance.floored_profile(tile)
+            chain = 0
+        yield tile
+
+
+def log_rungs(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray) -> Iterator[NDArray]:
+    """See `Bound.log_rungs`: all logarithms from one matrix of distances."""
+    if not free_length_scales(rows.covariance.kernel):
+        factors = np.ones(len(factors))
+    d2 = precise_sq_distances(rows, columns)
+    for factor in factors:
+        yield rows.covariance.profile.log_of(d2 * factor**-2.0) + np.log(rows.covariance.variance)
+
+
+def _squares(profile: Profile, ratio: float) -> int | None:
+    """How many squares make the kernel of a length scale shorter by `ratio`, None if that is no power of sqrt(2)."""
+    count = round(2 * np.log2(ratio)) if ratio > 1 else 0
+    exact = isinstance(profile, SquaredExponential) and np.isclose(ratio, RATIO**count, rtol=1e-12)
+    return count if exact and 1 <= count <= MOST_SQUARES else None
 
 
 @dataclass(frozen=True)

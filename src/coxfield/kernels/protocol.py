@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -31,6 +31,10 @@ class Covariance(Protocol):
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Covariance:
         """The covariance with its free length scales and its signal variance multiplied."""
+
+    @property
+    def stationary(self) -> bool:
+        """Whether only x - x' counts. Then C(x, x) is the same for all points."""
 
     def check_nonnegative(self) -> None:
         """Raise ValueError if the covariance may take negative values, which Theorem 2 does not allow."""
@@ -80,8 +84,11 @@ class Bound(Protocol):
         `out` is an array that may be used for the result.
         """
 
-    def imprecise(self, columns: Self) -> NDArray:
-        """Whether rounding spoils the row of each point in a tile, so that `log_tile` should be used instead."""
+    def imprecise(self, columns: Self, factor: float = 1.0) -> NDArray:
+        """Whether rounding spoils the row of each point in a tile, so that `log_tile` should be used instead.
+
+        `factor` asks the same of the covariance with its length scales multiplied.
+        """
 
     def faint(self, sums: NDArray) -> NDArray:
         """Whether sums of tiles, one row per point, have lost digits by underflow; `log_tile` keeps them."""
@@ -123,6 +130,24 @@ class Bound(Protocol):
             Logarithms of the numbers by which the values of each row were divided.
         """
 
+    def rungs(self, columns: Self, factors: NDArray, out: NDArray | None = None) -> Iterator[NDArray]:
+        """The tile for each factor of the length scales, one after the other; each may overwrite the one before."""
+
+    def log_rungs(self, columns: Self, factors: NDArray) -> Iterator[NDArray]:
+        """The tile of logarithms for each factor of the length scales, as `log_tile` gives it."""
+
+    def left_out(self, rows: NDArray) -> Self:
+        """These points as queries from which the covariance has learned nothing.
+
+        Parameters
+        ----------
+        rows : integer array, one entry per point
+            The row of each point among the labelled points that the covariance was learned from, -1 for none.
+        """
+
+    def summing(self, columns: Self, weights: Any) -> Summing:
+        """How to sum these covariances over classes: `weights` are the `engine.weights.ClassWeights` of the columns."""
+
     def differentiate(self, columns: Self, weights: NDArray, leave_out: NDArray) -> Differentiated:
         """Weighted sums of C over `columns`, with their derivatives by the free parameters of the kernel.
 
@@ -146,6 +171,31 @@ class Sink(Protocol):
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
         """Receive single values of factor k: their rows, their columns, and the values."""
+
+
+class Summing(Protocol):
+    """Class sums between bound points, tile by tile. They may need several layers until all columns were seen."""
+
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+
+    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
+        """Add the sums over some columns.
+
+        Parameters
+        ----------
+        some, part : slice
+            Rows and columns.
+        own : integer array, optional
+            For each row, a column that it must not see, -1 for none.
+        room : array
+            Memory that may be used for a tile.
+        sums : array of shape (layers, rows of `some`, n_classes)
+        """
+
+    def total(self, sums: NDArray) -> NDArray:
+        """The class sums from their layers, in units of `unit`; the layers may be overwritten."""
 
 
 class Differentiated(Protocol):

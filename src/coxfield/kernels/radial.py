@@ -14,6 +14,7 @@ from coxfield.kernels import careful, ladder, profiles, slopes
 from coxfield.kernels.distances import TOLERABLE, centre, pair_sq_distances, place, product_error, sq_distances
 from coxfield.kernels.nearest import nearest
 from coxfield.kernels.nonnegative import check_nonnegative
+from coxfield.kernels.plain import PlainBound
 from coxfield.kernels.scaled import ScaledPoints
 from coxfield.kernels.sklearn_tree import factorise, length_unit, rescale
 
@@ -54,6 +55,11 @@ class Radial:
         assert found is not None  # rescaling keeps the form of a kernel
         return found
 
+    @property
+    def stationary(self) -> bool:
+        """Always: only differences of points count."""
+        return True
+
     def check_nonnegative(self) -> None:
         """Raise ValueError if the kernel may take negative values."""
         check_nonnegative(self.kernel)
@@ -89,7 +95,7 @@ def profile_floor(dtype: str) -> float:
 
 
 @dataclass(frozen=True)
-class RadialPoints(ScaledPoints):
+class RadialPoints(PlainBound, ScaledPoints):
     """Points in units of the length scale; `Bound` says what the methods are for."""
 
     covariance: Radial
@@ -124,13 +130,12 @@ class RadialPoints(ScaledPoints):
 
     def tile(self, columns: RadialPoints, out: NDArray | None = None) -> NDArray:
         """One product of matrices, and a few passes in place."""
-        if out is not None:
-            out = out.ravel()[: len(self) * len(columns)].reshape(len(self), len(columns))
-        return self.covariance.floored_profile(sq_distances(self.points, columns.points, out))
+        room = ladder.room_for(self, columns, out)
+        return self.covariance.floored_profile(sq_distances(self.points, columns.points, room))
 
-    def imprecise(self, columns: RadialPoints) -> NDArray:
+    def imprecise(self, columns: RadialPoints, factor: float = 1.0) -> NDArray:
         """Whether the product form of the distances may be wrong by more than `TOLERABLE`."""
-        return product_error(self.points, columns.points) > TOLERABLE
+        return product_error(self.points, columns.points) > TOLERABLE * factor**2
 
     def faint(self, sums: NDArray) -> NDArray:
         """Whether every kernel value that counts is about to underflow."""
@@ -154,6 +159,14 @@ class RadialPoints(ScaledPoints):
     def walk(self, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
         """All factors from one matrix of distances."""
         return ladder.walk(self, columns, factors, leave_out, sink)
+
+    def rungs(self, columns: RadialPoints, factors: NDArray, out: NDArray | None = None):
+        """All factors from one tile of distances."""
+        return ladder.rungs(self, columns, factors, out, self.floor)
+
+    def log_rungs(self, columns: RadialPoints, factors: NDArray):
+        """All factors from one matrix of precise distances."""
+        return ladder.log_rungs(self, columns, factors)
 
     def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
         """Derivatives in closed form."""

@@ -34,6 +34,9 @@ class RadialForm(Protocol):
     def length_scale(self) -> float | NDArray:
         """One number, or one per feature."""
 
+    def floored_profile(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by C / C(0), with no value below a floor that stands for zero."""
+
 
 @dataclass(frozen=True)
 class ScaledPoints:
@@ -63,4 +66,5 @@ class ScaledPoints:
         if self.dtype == np.float64:
             return self.points
         origin = None if self.origin is None else self.origin.astype(np.float64)
-        return place(self.X[self.rows].astype(np.float64), self.covariance.length_scale, origin)
+        double = place(self.X[self.rows].astype(np.float64), self.covariance.length_scale, origin)
+        return double.stretched(None if self.points.stretch is None else self.points.stretch.astype(np.float64))

@@ -25,7 +25,7 @@ def check_kernel(kernel) -> None:
 
 def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
     """Refuse length scales and constants that are not valid, and name the value."""
-    for name, value in kernel.get_params().items():
+    for name, value in _params(kernel).items():
         if not name.endswith(("length_scale", "constant_value", "nu", "alpha")) or isinstance(value, kernels.Kernel):
             continue
         numbers = np.asarray(value, dtype=float)
@@ -39,6 +39,11 @@ def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
                 f"{name} has {numbers.size} entries but the data have {n_features} features: "
                 "give one number, or one per feature"
             )
+
+
+def _params(kernel) -> dict:
+    """The parameters of a kernel of scikit-learn; none for any other covariance."""
+    return kernel.get_params() if isinstance(kernel, kernels.Kernel) else {}
 
 
 def factorise(kernel) -> tuple[float, kernels.Kernel | None] | None:
@@ -64,7 +69,7 @@ def _is_fixed(kernel, name: str) -> bool:
 
 def free_length_scales(kernel) -> list[str]:
     """Names of the length-scale parameters that the user has not fixed."""
-    names = [name for name in kernel.get_params() if name == "length_scale" or name.endswith("__length_scale")]
+    names = [name for name in _params(kernel) if name == "length_scale" or name.endswith("__length_scale")]
     return [name for name in names if not _is_fixed(kernel, name)]
 
 

@@ -2,6 +2,7 @@
 
 from coxfield.plotting.figures import PICTURES, axes_for, check_picture, encode, figure
 from coxfield.plotting.labelling import MANY, plot_labelling
+from coxfield.plotting.mixture import plot_mixture
 from coxfield.plotting.points import plot_points, plot_probability
 from coxfield.plotting.processes import draw_sample, plot_intensity, plot_pattern
 from coxfield.plotting.reliability import plot_reliability
@@ -21,6 +22,7 @@ __all__ = [
     "figure",
     "plot_intensity",
     "plot_labelling",
+    "plot_mixture",
     "plot_pattern",
     "plot_points",
     "plot_probability",

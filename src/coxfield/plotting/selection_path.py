@@ -8,6 +8,8 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield.plotting.figures import axes_for, plain_ticks
 from coxfield.plotting.styles import COLOUR_MAP, COLOURS
 
+USUAL = 'give selection="loo_error", or "cv_error" to an SLGCPClassifier'
+
 
 def plot_selection_path(classifier, ax=None):
     """Draw the losses of all parameters that were tried, and mark those that were chosen.
@@ -19,7 +21,7 @@ def plot_selection_path(classifier, ax=None):
     Parameters
     ----------
     classifier : fitted LGCPClassifier, SLGCPClassifier or PermanentalClassifier
-        With a `selection`.
+        With a `selection` that tries parameters one after the other. A mixture has no path: `plot_mixture` draws it.
     ax : matplotlib Axes, optional
 
     Returns
@@ -27,11 +29,7 @@ def plot_selection_path(classifier, ax=None):
     matplotlib Axes
     """
     check_is_fitted(classifier)
-    path = getattr(classifier, "selection_path_", None)
-    if path is None:
-        raise ValueError(
-            "there is no path to draw: the classifier was fitted with selection=None; leave it at its default"
-        )
+    path = _path(classifier)
     ax = axes_for(ax)
     repeated = len(np.unique(path["length_scale"])) < len(path["length_scale"])
     drawn = _draw_pairs(ax, path) if repeated else _draw_lines(ax, path)
@@ -40,6 +38,15 @@ def plot_selection_path(classifier, ax=None):
     # Above the axes, where it covers nothing.
     ax.legend(handles=drawn, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
     return ax
+
+
+def _path(classifier) -> dict:
+    """What was tried; ValueError if nothing was."""
+    if hasattr(classifier, "selection_path_"):
+        return classifier.selection_path_
+    selection = getattr(classifier, "selection", None)
+    remedy = "use plot_mixture" if hasattr(classifier, "mixture_") else USUAL
+    raise ValueError(f"there is no path to draw: the classifier was fitted with selection={selection!r}; {remedy}")
 
 
 def _draw_lines(ax, path) -> list:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.sklearn_tree import check_hyperparameters
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 REMEDY = "use RBF, Matern or RationalQuadratic, or sums and products of them"
 
 
-def check_kernel(kernel: Kernel) -> None:
+def check_kernel(kernel: Kernel | Mixture) -> None:
     """Refuse what is not a kernel, and kernels that say they are not stationary.
 
     Examples
@@ -32,7 +33,7 @@ def check_kernel(kernel: Kernel) -> None:
         ...
     ValueError: DotProduct(sigma_0=1) is not stationary, ...
     """
-    if not isinstance(kernel, Kernel):
+    if not isinstance(kernel, Kernel | Mixture):
         raise TypeError(
             f"a covariance must be a kernel of sklearn.gaussian_process.kernels, such as RBF(1.0); got {kernel!r}"
         )

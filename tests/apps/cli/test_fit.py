@@ -4,8 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from command_line import FEATURES, fit, refusal, run, spoil
+from command_line import FEATURES, ONE_KERNEL, fit, refusal, run, spoil, summary
 from coxfield import LGCPClassifier
+from coxfield.apps.cli.fit import Selection
+from coxfield.estimators.supervised import SELECTIONS
 from coxfield.io import model_file
 
 
@@ -15,13 +17,49 @@ def test_fit_saves_the_model_that_the_library_would_fit(folder):
     expected = LGCPClassifier().fit(train["length", "width"].to_numpy(), train["species"].to_numpy().astype(str))
     saved = model_file.load(folder / "model.skops")
     assert saved.features == ("length", "width")
+    assert saved.model.get_params() == LGCPClassifier().get_params()
+    np.testing.assert_equal(saved.model.mixture_, expected.mixture_)
+    np.testing.assert_array_equal(saved.model.loo_predict_proba(), expected.loo_predict_proba())
+
+
+def test_one_kernel_is_the_one_that_the_library_would_choose(folder):
+    fit(*FEATURES, *ONE_KERNEL)
+    train = pl.read_csv("train.csv")
+    expected = LGCPClassifier(selection="loo_error")
+    expected.fit(train["length", "width"].to_numpy(), train["species"].to_numpy().astype(str))
+    saved = model_file.load(folder / "model.skops")
     # Parameters are chosen where the loss is flat: to about half of the digits.
     np.testing.assert_allclose(saved.model.kernel_.theta, expected.kernel_.theta, rtol=1e-6)
-    assert saved.model.get_params() == LGCPClassifier().get_params()
 
 
 def test_summary_says_what_was_fitted(folder):
-    lines = dict(line.split(": ", 1) for line in fit(*FEATURES).stdout.splitlines())
+    lines = summary(*FEATURES)
+    model = model_file.load(folder / "model.skops").model
+    counts = pl.read_csv("train.csv")["species"].value_counts().sort("species")["count"].to_list()
+    members = {name: line for name, line in lines.items() if name.startswith("Covariance ")}
+    assert lines == {
+        "Rows": "80",
+        "Features": "2 (length, width)",
+        "Classes": f"2 (cat: {counts[0]}, dog: {counts[1]})",
+        **members,
+        "Leave-one-out error": f"{model.loo_error_:.4g}",
+        "Model": "model.skops",
+    }
+    assert list(members) == [f"Covariance {k + 1}" for k in range(len(model.mixture_["share"]))]
+
+
+def test_summary_has_a_line_per_member_of_the_mixture_by_its_share(folder):
+    lines = summary(*FEATURES)
+    mixture = model_file.load(folder / "model.skops").model.mixture_
+    for number, k in enumerate(np.argsort(-mixture["share"]), start=1):
+        share, name, scale, alpha = (mixture[key][k] for key in ("share", "representation", "length_scale", "alpha"))
+        assert lines[f"Covariance {number}"] == (
+            f"{100 * share:.1f}% {name}, length scale {scale:.3g}, density power {alpha:g}"
+        )
+
+
+def test_summary_of_one_kernel_says_which(folder):
+    lines = summary(*FEATURES, *ONE_KERNEL)
     model = model_file.load(folder / "model.skops").model
     counts = pl.read_csv("train.csv")["species"].value_counts().sort("species")["count"].to_list()
     assert lines == {
@@ -50,23 +88,42 @@ def test_weights_count(folder):
     fit(*FEATURES, "--weight", "weight")
     train = pl.read_csv("train.csv")
     repeated = train.select(pl.exclude("weight").repeat_by("weight").explode(empty_as_null=True, keep_nulls=True))
-    expected = LGCPClassifier(model_file.load(folder / "model.skops").model.kernel_, selection=None)
-    expected.fit(repeated["length", "width"].to_numpy(), repeated["species"].to_numpy().astype(str))
     model = model_file.load(folder / "model.skops").model
+    expected = LGCPClassifier(model.kernel_, mean=dict(zip(model.classes_, model.mean_, strict=True)), selection=None)
+    expected.fit(repeated["length", "width"].to_numpy(), repeated["species"].to_numpy().astype(str))
     X = pl.read_csv("new.csv")["length", "width"].to_numpy()
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X))
+    # Squared distances are below a million squared length scales, so kernel values keep nine digits.
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), rtol=1e-7)
+
+
+def test_a_given_length_scale_is_used_in_all_representations(folder):
+    fit(*FEATURES, "--length-scale", "0.5")
+    mixture = model_file.load(folder / "model.skops").model.mixture_
+    assert set(mixture["length_scale"]) == {0.5}
 
 
 def test_a_given_length_scale_is_used_and_the_variance_still_chosen(folder):
-    fit(*FEATURES, "--length-scale", "0.5")
+    fit(*FEATURES, *ONE_KERNEL, "--length-scale", "0.5")
     kernel = model_file.load(folder / "model.skops").model.kernel_
     assert kernel.k2.length_scale == 0.5
     assert kernel.k1.constant_value != 1
 
 
-def test_selection_reaches_the_classifier(folder):
-    fit(*FEATURES, "--selection", "loo_log_loss")
-    assert model_file.load(folder / "model.skops").model.selection == "loo_log_loss"
+@pytest.mark.parametrize("selection", [option for option in SELECTIONS if option is not None])
+def test_selection_reaches_the_classifier(folder, selection):
+    fit(*FEATURES, "--selection", selection)
+    assert model_file.load(folder / "model.skops").model.selection == selection
+
+
+def test_the_first_selection_is_the_default_of_the_library():
+    assert next(iter(Selection)) == LGCPClassifier().selection
+
+
+@pytest.mark.usefixtures("folder")
+def test_help_explains_every_selection():
+    text = " ".join(run("fit", "--help").stdout.split())
+    for selection in Selection:
+        assert f"{selection}:" in text or f"{selection}, " in text
 
 
 @pytest.mark.parametrize(

@@ -13,17 +13,20 @@ from tolerances import assert_same_decisions
 
 
 @pytest.mark.usefixtures("folder")
-def test_predictions_are_those_of_the_library():
-    fit("--id", "name", *FEATURES)
+@pytest.mark.parametrize("selection", ["mixture", "loo_error"])
+def test_predictions_are_those_of_the_library(selection):
+    chosen = [] if selection == LGCPClassifier().selection else ["--selection", selection]
+    fit("--id", "name", *FEATURES, *chosen)
     result = predictions("--proba")
     new = pl.read_csv("new.csv", schema_overrides={"name": pl.String})
     train = pl.read_csv("train.csv")
-    model = LGCPClassifier().fit(train["length", "width"].to_numpy(), train["species"].to_numpy().astype(str))
+    model = LGCPClassifier(selection=selection)
+    model.fit(train["length", "width"].to_numpy(), train["species"].to_numpy().astype(str))
     X = new["length", "width"].to_numpy()
     assert result.columns == ["name", "species", "proba_cat", "proba_dog"]
     assert result["name"].to_list() == new["name"].to_list()
     probabilities = result["proba_cat", "proba_dog"].to_numpy()
-    # The signal variance is chosen where the loss is flat: to about half of the digits.
+    # Signal variance and weights are chosen where the loss is flat: to about half of the digits.
     np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=1e-6)
     assert_same_decisions(result["species"].to_numpy(), model.predict(X), probabilities, margin=1e-6)
 

@@ -45,13 +45,6 @@ def test_gaussian_processes_are_spared_large_sets():
     assert methods == set(learning.METHODS) - {"Gaussian process"}
 
 
-@pytest.mark.parametrize("peer", [learning.gaussian_process, learning.support_vectors])
-def test_peers_give_probabilities(peer):
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    y = (X[:, 0] > 0).astype(int)
-    assert peer(3).fit(X, y).predict_proba(X).shape == (60, 2)
-
-
 def test_a_set_that_is_not_there_is_said_in_its_record(monkeypatch, tmp_path):
     monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
     monkeypatch.setenv("COXFIELD_CACHE", str(tmp_path))

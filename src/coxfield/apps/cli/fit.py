@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 class Selection(StrEnum):
     """How parameters are chosen: the values of `selection` of `LGCPClassifier`."""
 
+    mixture = "mixture"
     loo_error = "loo_error"
     loo_log_loss = "loo_log_loss"
     pseudo_likelihood = "pseudo_likelihood"
@@ -50,9 +51,11 @@ def fit(
         typer.Option(
             "--selection",
             "-s",
-            help="How parameters are chosen: the least leave-one-out loss, or the largest pseudo-likelihood.",
+            help="How the covariance is chosen. mixture: many length scales on the raw, standardised and whitened "
+            "features, with weights learned by leave-one-out. loo_error, loo_log_loss: one length scale of the least "
+            "leave-one-out loss. pseudo_likelihood: one length scale of the largest pseudo-likelihood.",
         ),
-    ] = Selection.loo_error,
+    ] = Selection.mixture,
     length_scale: options.LengthScaleOption = None,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
@@ -66,6 +69,7 @@ def fit(
       coxfield fit train.csv --target species -o model.skops
       coxfield fit train.csv -t species --id plant --drop year -o model.skops
       coxfield fit train.parquet -t species -f length -f width -o model.skops
+      coxfield fit train.csv -t species --selection loo_error -o model.skops
       coxfield fit train.csv -t species --length-scale 0.5 -o model.skops
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
@@ -98,7 +102,19 @@ def _summary(model: "LGCPClassifier", features: list[str], y: "NDArray", output:
         "Rows": str(len(y)),
         "Features": messages.counted(features),
         "Classes": messages.counted(sizes),
-        "Kernel": str(model.kernel_),
+        **_covariance(model),
         "Leave-one-out error": f"{model.loo_error_:.4g}",
         "Model": str(output),
+    }
+
+
+def _covariance(model: "LGCPClassifier") -> dict[str, str]:
+    """The lines of the summary about the covariance: the kernel, or each member with its share of the evidence."""
+    if not hasattr(model, "mixture_"):
+        return {"Kernel": str(model.kernel_)}
+    columns = [model.mixture_[name].tolist() for name in ("share", "representation", "length_scale", "alpha")]
+    members = sorted(zip(*columns, strict=True), reverse=True)
+    return {
+        f"Covariance {number}": f"{share:.1%} {name}, length scale {scale:.3g}, density power {alpha:g}"
+        for number, (share, name, scale, alpha) in enumerate(members, start=1)
     }

@@ -6,6 +6,7 @@ from coxfield.apps.experiments import (
     inference,
     learning,
     lgcp_samples,
+    mixtures,
     mnist,
     permanental,
     samplers,
@@ -28,6 +29,7 @@ ITEMS: dict[str, Item] = {
         permanental.ITEM,
         inference.ITEM,
         learning.ITEM,
+        mixtures.ITEM,
         samplers.ITEM,
     )
 }

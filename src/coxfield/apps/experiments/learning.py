@@ -5,36 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 
 from coxfield import LGCPClassifier
 from coxfield.apps.experiments.bins import pooled, sums
-from coxfield.apps.experiments.partitions import RANDOM, partition
+from coxfield.apps.experiments.partitions import RANDOM
+from coxfield.apps.experiments.peers import gaussian_process, support_vectors
+from coxfield.apps.experiments.supervised_sets import RECIPES, load
 from coxfield.apps.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
 from coxfield.calibration import compare
-from coxfield.datasets.fetch import ArraySpec, Recipe, obtain
 from coxfield.plotting import figure, plot_reliability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from coxfield.apps.experiments.partitions import Partition
     from coxfield.apps.report.records import Record
 
 NAME = "table-learning"
 RELIABILITY = f"{NAME}/reliability"
 PARTITIONS = {"Synth": 1, "Diabetes": 1, "Banana": RANDOM, "BCI": RANDOM, "pendigits": 1, "satimage": 1}
 QUICK = {"Synth": 1, "Diabetes": 1, "Banana": 2}
-C_GRID, GAMMA_GRID = (1.0, 10.0, 100.0), np.array([0.1, 1.0, 10.0])  # gamma in units of 1 / number of features
 LOSSES = (
     "Log loss in nats; probabilities are held above 2e-16, as scikit-learn does. Mean and standard error over random "
     "partitions; the other data sets have one standard partition. Difference: log loss minus that of loo_error, "
@@ -47,56 +40,6 @@ PEERS = (
 )
 
 
-def _recipe(name: str, train: tuple[int, int], test: int, *checksums: str) -> Recipe:
-    shapes = {"X_train": train, "y_train": train[:1], "X_test": (test, train[1]), "y_test": (test,)}
-    specs = {key: ArraySpec("|u1", shapes[key], sha) for key, sha in zip(shapes, checksums, strict=True)}
-    return Recipe(name, f"{name}.npz", specs, ())
-
-
-RECIPES = {
-    "pendigits": _recipe(
-        "pendigits",
-        (7494, 16),
-        3498,
-        "b1b74a43e5713e29d0abe07fbeffaf211dfa59569f5dab64d90f864da95aff4b",
-        "04fec9f35e996127f160b28edf713280e107a7a64a9dcb31046fecab50689a9c",
-        "ed909774500017e86d791ba04cfe487991678af305825e45f03296eb20412fe0",
-        "29cd402e4b0e259fe90ad01f25df9409967fe3166a77e02d9a7d5e253a50ce4b",
-    ),
-    "satimage": _recipe(
-        "satimage",
-        (4435, 36),
-        2000,
-        "0d64abda579147fcbd6cbd4e9d60e7ead8d79fc0b8cb4e1f245548be5d53d0ce",
-        "1929e0e5548522e6599309d3767eacb6ccbc40e39c096d9d1e17ecaab6321ffb",
-        "6234822049f1ebba18f3cfdbed4e36fb5ca874c0e3ee92d94ea15180eff167ae",
-        "c8c875525e456fe2cbb2e52339528ff9470881ab82e44a5bc6d146b81458b5e2",
-    ),
-}
-
-
-def load(data: str, seed: int = 0) -> Partition:
-    """One partition of a data set."""
-    if data not in RECIPES:
-        return partition(data, seed)
-    arrays = obtain(RECIPES[data], download=False)
-    X_train, X_test = (arrays[name].astype(np.float32) for name in ("X_train", "X_test"))
-    return X_train, arrays["y_train"], X_test, arrays["y_test"]
-
-
-def gaussian_process(n_features: int):
-    """scikit-learn's Gaussian process classifier with Laplace's approximation, on standardised features."""
-    return make_pipeline(StandardScaler(), GaussianProcessClassifier(1.0 * RBF(np.sqrt(n_features)), random_state=0))
-
-
-def support_vectors(n_features: int):
-    """A support vector machine with C and gamma by cross validation, and sigmoids fitted to its scores."""
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    grid = {"svc__C": C_GRID, "svc__gamma": GAMMA_GRID / n_features}
-    best = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=folds)
-    return CalibratedClassifierCV(best, cv=folds, ensemble=False)
-
-
 def learned(kernel=None) -> LGCPClassifier:
     """LGCP with learned parameters."""
     return LGCPClassifier(kernel, selection="pseudo_likelihood")
@@ -105,7 +48,7 @@ def learned(kernel=None) -> LGCPClassifier:
 # Each from the number of features and the classes.
 PLAIN = "loo_error"
 METHODS: dict[str, Callable] = {
-    PLAIN: lambda d, classes: LGCPClassifier(),
+    PLAIN: lambda d, classes: LGCPClassifier(selection=PLAIN),
     "loo_log_loss": lambda d, classes: LGCPClassifier(selection="loo_log_loss"),
     "pseudo_likelihood": lambda d, classes: learned(),
     "pseudo_likelihood, ARD": lambda d, classes: learned(RBF(np.ones(d))),

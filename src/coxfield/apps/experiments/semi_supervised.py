@@ -99,7 +99,7 @@ def partition(name: str, labels: int, seed: int) -> tuple[NDArray, NDArray, NDAr
 SUPERVISED = {
     "SVM": lambda seed: SVMClassifier(),
     "GPC": lambda seed: VariationalGPClassifier(random_state=seed),
-    "LGCP": lambda seed: LGCPClassifier(),
+    "LGCP": lambda seed: LGCPClassifier(selection="loo_error"),
 }
 TRANSDUCTIVE = {"SLGCP": SLGCPClassifier, "harmonic": HarmonicFunctions}
 METHODS = (*SUPERVISED, *TRANSDUCTIVE)

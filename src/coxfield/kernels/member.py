@@ -1,0 +1,36 @@
+"""`Member`: a kernel on a representation of the points, for the bank of a mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ALPHAS = (0.5, 0.75)  # with 0, dense regions decide everything; with 1, the classifier is too certain far from the data
+
+
+@dataclass(frozen=True)
+class Member:
+    """A kernel on a representation of the points.
+
+    Parameters
+    ----------
+    kernel : kernel of sklearn.gaussian_process.kernels, optional
+        Never negative. None for squared exponentials at all useful length scales.
+    transform : str or transformer of scikit-learn, default="raw"
+        The representation: "raw" (the features as they are), "standardised", "whitened" (by their covariance within
+        classes, `coxfield.kernels.whitening.Whitening`), "principal" (40 principal directions), "principal, whitened"
+        (both), or a transformer, which is fitted to the training points and their labels.
+    alphas : tuple of float, default=(0.5, 0.75)
+        Powers of the density by which the kernel may be divided; 0 for the kernel itself. The mixture chooses among
+        them.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> bank = [Member(RBF(1.0)), Member(transform="whitened"), Member(RBF(2.0), PCA(2), alphas=(0.5,))]
+    """
+
+    kernel: Any = None
+    transform: Any = "raw"
+    alphas: tuple[float, ...] = ALPHAS

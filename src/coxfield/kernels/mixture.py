@@ -1,0 +1,164 @@
+"""A mixture of covariances: C = sum of w k(t(x), t(x')) / (q(x) q(x'))^alpha over its members.
+
+A member is a kernel k on a representation t of the points, such as the features as they are, standardised or whitened.
+It is divided by the density q of the points, q(x) = sum of k(t(x), t(x')) over reference points x', to the power of
+alpha. Weights are not negative, so the mixture is a covariance. It is never negative if its kernels are not.
+
+Kernels on one representation that differ only in their length scale form a `Ladder`. They share their distances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coxfield.kernels.mixture_points import LadderPoints, MixturePoints, log_densities
+from coxfield.kernels.sklearn_tree import length_unit, rescale_length
+from coxfield.kernels.values import values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.protocol import Covariance
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Kernels on one representation: one covariance, at several factors of its length scale."""
+
+    name: str
+    """Name of the representation."""
+    transform: Any
+    """A fitted transformer of scikit-learn, or None for the features as they are."""
+    covariance: Covariance
+    factors: NDArray
+    """Factors of the length scales, shape (F,)."""
+    alphas: NDArray
+    """Powers of the density, shape (A,)."""
+    weights: NDArray
+    """Weight of each factor with each power, shape (F, A)."""
+
+    def represent(self, X) -> Any:
+        """The points in this representation."""
+        return X if self.transform is None else self.transform.transform(X)
+
+    def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
+        """Hold rows of X, in the representation."""
+        chosen = X if rows is None else X[rows]
+        return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
+
+    def kernel(self, f: int) -> Any:
+        """The kernel of one factor, as users see it."""
+        return rescale_length(self.covariance.kernel, float(self.factors[f]))
+
+    def length_scale(self, f: int) -> float:
+        """The length scale of one factor; the factor itself if there is no single length scale."""
+        unit = np.asarray(length_unit(self.covariance.kernel))
+        return float(self.factors[f] * (unit.item() if unit.size == 1 else 1.0))
+
+    @property
+    def terms(self) -> Iterator[tuple[int, int]]:
+        """Factor and power of each member that has a weight, by number."""
+        return zip(*np.nonzero(self.weights), strict=True)
+
+    def pruned(self) -> Ladder:
+        """The ladder without the factors and powers that have no weight."""
+        f, a = (self.weights > 0).any(axis=1), (self.weights > 0).any(axis=0)
+        return replace(self, factors=self.factors[f], alphas=self.alphas[a], weights=self.weights[np.ix_(f, a)])
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A sum of members, with the reference points of their densities; `Covariance` says what the methods are for."""
+
+    ladders: tuple[Ladder, ...]
+    X: Any
+    """The reference points."""
+    counts: NDArray | None = None
+    """Weight of each reference point; None if each counts once."""
+    log_densities: tuple[NDArray, ...] | None = field(default=None, repr=False)
+    """log q of the reference points, shape (F, n) for each ladder; None to compute it."""
+
+    @property
+    def kernel(self) -> Mixture:
+        """The mixture itself."""
+        return self
+
+    def bind(self, X, rows: NDArray | None = None) -> MixturePoints:
+        """Hold rows of X, in all representations."""
+        chosen = X if rows is None else X[rows]
+        return MixturePoints(self, tuple(points.at(chosen) for points in self._reference))
+
+    def bind_reference(self) -> MixturePoints:
+        """Hold the reference points, with their densities."""
+        n, densities = self.X.shape[0], self.log_densities
+        # Not those of `_reference`: as long as nobody asks for them, the points need not be held twice.
+        points = tuple(ladder.bind(self.X) for ladder in self.ladders)
+        if densities is None:
+            densities = tuple(log_densities(each, each, self.counts) for each in points)
+        held = zip(points, densities, strict=True)
+        ladders = tuple(replace(each, known=known) for each, known in held)
+        return MixturePoints(self, ladders, np.arange(n), learned=True)
+
+    @cached_property
+    def _reference(self) -> tuple[LadderPoints, ...]:
+        return tuple(ladder.bind(self.X) for ladder in self.ladders)
+
+    def reference(self, k: int) -> LadderPoints:
+        """The reference points of a ladder."""
+        return self._reference[k]
+
+    def diagonal(self, X) -> NDArray:
+        """C(x, x) of each row."""
+        return self.bind(X).diagonal()
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Mixture:
+        """All length scales and all weights multiplied; other length scales have other densities."""
+        ladders = tuple(
+            replace(ladder, factors=ladder.factors * length, weights=ladder.weights * variance)
+            for ladder in self.ladders
+        )
+        return replace(self, ladders=ladders, log_densities=self.log_densities if length == 1 else None)
+
+    @property
+    def stationary(self) -> bool:
+        """Whether every member is, without a representation or a density."""
+        plain = (
+            ladder.transform is None and ladder.covariance.stationary and not ladder.alphas.any()
+            for ladder in self.ladders
+        )
+        return all(plain)
+
+    def check_nonnegative(self) -> None:
+        """Raise ValueError if a kernel may take negative values."""
+        for ladder in self.ladders:
+            ladder.covariance.check_nonnegative()
+
+    def __call__(self, X, Y=None) -> NDArray:
+        """Covariances of all pairs, like a kernel of scikit-learn."""
+        X = np.asarray(X, dtype=float)
+        rows = self.bind(X)
+        return values(rows, rows if Y is None else self.bind(np.asarray(Y, dtype=float)))
+
+    def diag(self, X) -> NDArray:
+        """`diagonal`, under the name that kernels of scikit-learn have for it."""
+        return self.diagonal(np.asarray(X, dtype=float))
+
+    def is_stationary(self) -> bool:
+        """`stationary`, under the name that kernels of scikit-learn have for it."""
+        return self.stationary
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != "_reference"}
+
+    def __repr__(self) -> str:
+        return " + ".join(
+            f"{ladder.weights[f, a]:.3g} * {ladder.kernel(f)!r} of {ladder.name} points / density**{ladder.alphas[a]:g}"
+            for ladder in self.ladders
+            for f, a in ladder.terms
+        )

@@ -1,0 +1,258 @@
+"""Points bound to a mixture of covariances, and their densities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
+
+from coxfield.kernels.called import CalledSums
+from coxfield.kernels.distances import Stretch
+from coxfield.kernels.ladder import walk_one_by_one
+from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.mixture_sums import MixtureSums, power
+from coxfield.kernels.plain import PlainBound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.mixture import Ladder, Mixture
+
+LOST = 1e-3  # a share of the largest sum that may be lost by underflow; such a sum is below 1e-4 nats
+VALUES = 2**22  # kernel values that are held at a time while densities are computed
+
+
+@dataclass(frozen=True)
+class LadderPoints:
+    """Points in one representation, bound to the covariance of a ladder."""
+
+    ladder: Ladder
+    points: Any
+    """A `Bound` of the covariance."""
+    known: NDArray | None = None
+    """log q of each factor and point, shape (F, n), if it is known."""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows) -> LadderPoints:
+        return replace(self, points=self.points[rows], known=None if self.known is None else self.known[:, rows])
+
+    def at(self, X) -> LadderPoints:
+        """Other points in the same representation."""
+        return LadderPoints(self.ladder, self.points.at(self.ladder.represent(X)))
+
+    def left_out(self, rows: NDArray) -> LadderPoints:
+        """The points under the representation that was learned without them, if it was learned from labels."""
+        transform = self.ladder.transform
+        last = transform[-1] if isinstance(transform, Pipeline) else transform
+        correct = getattr(last, "left_out", None)
+        if correct is None:
+            return self
+        directions, factors = correct(self.points.X[self.points.rows], rows)
+        stretch = Stretch(directions, factors.astype(directions.dtype))
+        return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
+
+
+def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray | None, omitted=None) -> NDArray:
+    """log q of each factor: log of the sum of kernel values over reference points, shape (F, n).
+
+    `omitted` says for each point which reference point does not count, -1 for none.
+    """
+    omitted = np.full(len(rows), -1) if omitted is None else omitted
+    factors, n = rows.ladder.factors, len(rows)
+    found = np.empty((len(factors), n))
+    weights = np.ones(len(reference)) if counts is None else counts.astype(float)
+    for some in gen_batches(n, max(1, VALUES // len(reference))):
+        adder = _Total(weights.astype(rows.points.dtype), np.zeros((len(factors), some.stop - some.start)))
+        tops = rows.points[some].walk(reference.points, factors, omitted[some], adder)
+        with np.errstate(divide="ignore"):  # a point without any other
+            found[:, some] = np.log(adder.sums) + tops
+    return found
+
+
+@dataclass(frozen=True)
+class _Total:
+    """Adds the tiles of a walk over all columns."""
+
+    weights: NDArray
+    sums: NDArray
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        self.sums[k] += tile @ self.weights[start : start + tile.shape[1]]
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])
+
+
+@dataclass(frozen=True)
+class MixturePoints(PlainBound):
+    """Points in every representation; `Bound` says what the methods are for."""
+
+    covariance: Mixture
+    ladders: tuple[LadderPoints, ...]
+    rows: NDArray | None = None
+    """Row of each point among the reference points, if they were bound as such."""
+    learned: bool = False
+    """Whether the labelled points are the reference points, so that a point that is left out has left its trace."""
+    omitted: NDArray | None = None
+    """For each point, the reference point that does not count in its density, -1 for none."""
+    unit = 1.0
+    floor = 0.0
+
+    def __len__(self) -> int:
+        return len(self.ladders[0])
+
+    def __getitem__(self, rows) -> MixturePoints:
+        some = self._each(lambda points: points[rows])
+        of_reference = None if self.rows is None else self.rows[rows]
+        return replace(some, rows=of_reference, omitted=None if self.omitted is None else self.omitted[rows])
+
+    def _each(self, function: Callable[[LadderPoints], LadderPoints]) -> MixturePoints:
+        return MixturePoints(self.covariance, tuple(map(function, self.ladders)), learned=self.learned)
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all the reference points, in some order."""
+        return self.rows is not None and len(self.rows) == self.covariance.X.shape[0]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The finest precision of the representations."""
+        return np.result_type(*(points.points.dtype for points in self.ladders))
+
+    @cached_property
+    def log_densities(self) -> tuple[NDArray, ...]:
+        """log q of each point, shape (F, n) for each ladder."""
+        found = []
+        for k, points in enumerate(self.ladders):
+            known = points.known
+            if known is None:
+                known = log_densities(points, self.covariance.reference(k), self.covariance.counts, self.omitted)
+            found.append(known)
+        return tuple(found)
+
+    def at(self, X) -> MixturePoints:
+        """Other points in the same representations."""
+        return self._each(lambda points: points.at(X))
+
+    def left_out(self, rows: NDArray) -> MixturePoints:
+        """The points under representations and densities that were learned without them."""
+        if not self.learned:
+            return self
+        return replace(self._each(lambda points: points.left_out(rows)), omitted=rows)
+
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> MixturePoints:
+        """The same points under the rescaled mixture."""
+        covariance = self.covariance.rescaled(length, variance)
+        ladders = zip(covariance.ladders, self.ladders, strict=True)
+        kept = tuple(LadderPoints(new, old.points, old.known if length == 1 else None) for new, old in ladders)
+        return MixturePoints(covariance, kept, self.rows if length == 1 else None)
+
+    def diagonal(self) -> NDArray:
+        """C(x, x) of each point."""
+        found = np.zeros(len(self))
+        for points, log_q in zip(self.ladders, self.log_densities, strict=True):
+            own = points.points.diagonal()
+            for f, a in points.ladder.terms:
+                found += points.ladder.weights[f, a] * own * power(log_q[f], -2 * points.ladder.alphas[a])
+        return found
+
+    def tile(self, columns: MixturePoints, out: NDArray | None = None) -> NDArray:
+        """Each member, divided by the densities."""
+        found = np.zeros((len(self), len(columns)), self.dtype)
+        for k, points in enumerate(self.ladders):
+            theirs, ladder = columns.ladders[k], points.ladder
+            mine, others = self.log_densities[k], columns.log_densities[k]
+            for f, tile in enumerate(points.points.rungs(theirs.points, ladder.factors)):
+                kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
+                for a in np.flatnonzero(ladder.weights[f]):
+                    scale = power(mine[f][:, None] + others[f], -ladder.alphas[a])
+                    found += (ladder.weights[f, a] * scale).astype(found.dtype, copy=False) * kernel
+        return found
+
+    def imprecise(self, columns: MixturePoints, factor: float = 1.0) -> NDArray:
+        """Whether rounding spoils the shortest length scale of a representation."""
+        wrong = np.zeros(len(self), dtype=bool)
+        for points, theirs in zip(self.ladders, columns.ladders, strict=True):
+            wrong |= points.points.imprecise(theirs.points, factor * points.ladder.factors.min())
+        return wrong
+
+    def faint(self, sums: NDArray) -> NDArray:
+        """Whether what underflow may have taken from the sums counts beside them."""
+        lost, n = 0.0, self.covariance.X.shape[0]
+        for points in self.ladders:
+            for f, a in points.ladder.terms:  # if every kernel value is below the floor, so much is lost at most
+                lost += points.ladder.weights[f, a] * (n * points.points.floor) ** (1 - points.ladder.alphas[a])
+        return sums.max(axis=1, initial=0) <= lost / LOST
+
+    def log_tile(self, columns: MixturePoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
+        """Logarithms of the members, added up.
+
+        The densities of these points come from the same precise distances. Far away, where the logarithms are large,
+        nothing else would fit to them.
+        """
+        found = np.full((len(self), len(columns)), -np.inf)
+        for k, points in enumerate(self.ladders):
+            ladder, others = points.ladder, columns.log_densities[k]
+            tiles = points.points.log_rungs(columns.ladders[k].points, ladder.factors)
+            for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
+                for a in np.flatnonzero(ladder.weights[f]):
+                    scale = ladder.alphas[a] * (log_q[:, None] + others[f]) if ladder.alphas[a] else 0.0
+                    np.logaddexp(found, logs - scale + np.log(ladder.weights[f, a]), out=found)
+        if leave_out is not None:
+            cross_out(found, leave_out, 0, -np.inf)
+        return found
+
+    def _precise(self, k: int) -> Iterator[NDArray]:
+        """log q of each factor of a ladder, from precise distances."""
+        reference, counts = self.covariance.reference(k), self.covariance.counts
+        log_counts = np.zeros(len(reference)) if counts is None else np.log(counts.astype(float))
+        for logs in self.ladders[k].points.log_rungs(reference.points, reference.ladder.factors):
+            if self.omitted is not None:
+                cross_out(logs, self.omitted, 0, -np.inf)
+            yield logsumexp(logs + log_counts, axis=1)
+
+    def pairs(self, rows: NDArray, columns: MixturePoints, of_columns: NDArray) -> NDArray:
+        """C of listed pairs."""
+        found = np.zeros(len(rows))
+        for k, points in enumerate(self.ladders):
+            ladder, theirs = points.ladder, columns.ladders[k].points
+            mine, others = self.log_densities[k], columns.log_densities[k]
+            for f in np.flatnonzero(ladder.weights.any(axis=1)):
+                factor = ladder.factors[f]
+                values = points.points.rescaled(factor).pairs(rows, theirs.rescaled(factor), of_columns)
+                for a in np.flatnonzero(ladder.weights[f]):
+                    scale = power(mine[f][rows] + others[f][of_columns], -ladder.alphas[a])
+                    found += ladder.weights[f, a] * values * scale
+        return found
+
+    def neighbours(self, count: int) -> NDArray:
+        """Neighbours in the representation of the largest weight."""
+        heaviest = max(self.ladders, key=lambda points: points.ladder.weights.sum())
+        return heaviest.points.neighbours(count)
+
+    def walk(self, columns: MixturePoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
+        """One factor after the other."""
+        return walk_one_by_one(self, columns, factors, leave_out, sink)
+
+    def summing(self, columns: MixturePoints, weights: Any) -> MixtureSums:
+        """One layer per member."""
+        return MixtureSums(self, columns, weights)
+
+    def differentiate(self, columns: MixturePoints, weights: NDArray, leave_out: NDArray) -> CalledSums:
+        """The sums alone: a mixture has no free parameters."""
+        tile = self.tile(columns)
+        cross_out(tile, leave_out, 0, 0)
+        return CalledSums((tile @ weights).astype(float), np.empty((len(self), 0)))
+
+    def diagonal_gradient(self, weights: NDArray) -> NDArray:
+        """Nothing: a mixture has no free parameters."""
+        return np.empty(0)

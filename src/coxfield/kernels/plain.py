@@ -1,0 +1,68 @@
+"""What most bound points do alike: class sums from one tile, and no trace of a point that was left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from coxfield.kernels.leave_out import cross_out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.protocol import Bound, Summing
+
+
+class PlainBound:
+    """The methods of `Bound` that only covariances learned from the points need to write themselves."""
+
+    def left_out(self, rows: NDArray) -> Self:
+        """The points unchanged: nothing in the covariance was learned from the rows."""
+        return self
+
+    def rungs(self: Any, columns: Any, factors: NDArray, out: NDArray | None = None) -> Iterator[NDArray]:
+        """One factor after the other: the length scales share no work."""
+        for factor in factors:
+            yield self.rescaled(factor).tile(columns.rescaled(factor))
+
+    def log_rungs(self: Any, columns: Any, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other."""
+        for factor in factors:
+            yield self.rescaled(factor).log_tile(columns.rescaled(factor))
+
+    def summing(self, columns: Any, weights: Any) -> Summing:
+        """One layer of sums, from one tile."""
+        return PlainSums(self, columns, weights)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class PlainSums:
+    """Class sums of one covariance; `Summing` says what the methods are for."""
+
+    rows: Bound
+    columns: Bound
+    weights: Any
+    layers = 1
+
+    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
+        """One tile, and its product with the weights."""
+        tile = self.rows[some].tile(self.columns[part], room)
+        if own is not None:
+            cross_out(tile, own[some], part.start, 0)
+        self.weights.add(tile, part.start, sums[0])
+
+    def total(self, sums: NDArray) -> NDArray:
+        """The only layer, without what the floor has added."""
+        found = sums[0]
+        remove_floor(found, self.columns.floor, self.weights.totals)
+        return found
+
+
+def remove_floor(sums: NDArray, floor: float, totals: NDArray) -> None:
+    """Subtract what the floor of the tiles has added to sums over classes; what is left below that is 0."""
+    if floor:
+        gained = floor * totals
+        sums -= gained
+        sums[sums < gained] = 0

@@ -1,0 +1,140 @@
+"""The bank: the members among which a mixture chooses."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, Kernel
+from sklearn.neighbors import NearestNeighbors
+
+from coxfield.kernels.distances import TOLERABLE, centre, place, product_error
+from coxfield.kernels.member import Member
+from coxfield.kernels.mixture import Ladder
+from coxfield.kernels.radial import Radial
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length
+from coxfield.selection.grid import RATIO, default_factors, given_factors, spread, within_bounds
+from coxfield.selection.mixture.representations import NAMED, Representations
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Labelled
+    from coxfield.selection.mixture.representations import Representation
+
+DEFAULT = tuple(Member(transform=name) for name in NAMED)
+SHORTEST = 0.35  # times the median distance to the nearest neighbour
+FEW = 1000  # points whose nearest neighbours are looked for
+
+
+def bank_of(kernel: Any, labelled: Labelled, length_scales=None) -> list[Ladder]:
+    """The ladders of a bank, without weights.
+
+    Parameters
+    ----------
+    kernel : None, kernel, Member, or a list of kernels and members
+        None for the default bank. Kernels in a list are taken as they are. A kernel alone is taken along a path of
+        length scales.
+    labelled : Labelled
+    length_scales : array-like, optional
+        Length scales of members without a kernel, or factors for a kernel alone, in place of those that fit the data.
+    """
+    seen = Representations(labelled)
+    if kernel is None:
+        useful = [member for member in DEFAULT if seen.useful(member.transform)]
+        if sparse.issparse(labelled.X):
+            warnings.warn(
+                "X is sparse, so the mixture has no members on whitened features: they would be dense", stacklevel=4
+            )
+        return [ladder for member in useful for ladder in _of(member, seen, length_scales)]
+    if isinstance(kernel, Kernel):
+        return [_along_path(Member(kernel), seen, length_scales)]
+    members = [kernel] if isinstance(kernel, Member) else list(kernel)
+    if not members:
+        raise ValueError("the bank of covariances is empty: give kernel=None for the default bank")
+    given = [member if isinstance(member, Member) else Member(member) for member in members]
+    return _merged([ladder for member in given for ladder in _of(member, seen, length_scales)])
+
+
+def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> Ladder:
+    covariance = recognise(kernel, rep.n_features)
+    try:
+        covariance.check_nonnegative()
+    except ValueError:
+        raise ValueError(
+            f"{kernel!r} may take negative values, so it has no density and cannot be a member of a mixture: use RBF, "
+            "Matern or RationalQuadratic, or give selection=None"
+        ) from None
+    return Ladder(rep.name, rep.transform, covariance, factors, np.array(alphas), np.zeros((len(factors), len(alphas))))
+
+
+def _of(member: Member, seen: Representations, length_scales) -> list[Ladder]:
+    """A member as it is; without a kernel, squared exponentials at all useful length scales."""
+    rep = seen.of(member.transform)
+    if member.kernel is not None:
+        check_kernel(member.kernel)
+        return [_ladder(rep, member.kernel, np.ones(1), member.alphas)]
+    scales = _scales(rep.points, 1.0, seen.labelled.weights) if length_scales is None else given_factors(length_scales)
+    # Length scales relative to the longest: coordinates of a moderate size neither overflow nor underflow.
+    return [_ladder(rep, RBF(scales[0]), scales / scales[0], member.alphas)]
+
+
+def _along_path(member: Member, seen: Representations, length_scales) -> Ladder:
+    """A kernel along a path of length scales, within its bounds."""
+    kernel, rep = member.kernel, seen.of(member.transform)
+    recognise(kernel, rep.n_features)
+    if not free_length_scales(kernel):
+        factors = np.ones(1)
+    elif length_scales is not None:
+        factors = given_factors(length_scales)
+    else:
+        factors = within_bounds(_scales(rep.points, length_unit(kernel), seen.labelled.weights), [kernel])
+        factors = factors if factors.size else np.ones(1)
+    return _ladder(rep, rescale_length(kernel, factors[0]), factors / factors[0], member.alphas)
+
+
+def _scales(Z: Any, unit: float | NDArray, weights: NDArray | None) -> NDArray:
+    """Length scales from twice the root mean square distance, by sqrt(2), to a third of a nearest distance."""
+    longest = default_factors(spread(Z, unit, weights))
+    points = place(Z, unit, centre(Z))
+    rows = np.random.default_rng(0).permutation(len(points))[:FEW]
+    index = NearestNeighbors(n_neighbors=min(2, len(points))).fit(points.coordinates)
+    nearest = index.kneighbors(points.coordinates[rows])[0][:, -1]
+    nearest = nearest[nearest > 0]
+    shortest = SHORTEST * float(np.median(nearest)) if nearest.size else 0.0
+    # In single precision, distances are too coarse for shorter length scales.
+    precise = np.sqrt(float(np.median(product_error(points, points))) / TOLERABLE)
+    return longest[longest >= min(max(shortest / RATIO, precise), longest[1])]
+
+
+def _merged(ladders: list[Ladder]) -> list[Ladder]:
+    """Ladders that differ in their length scale alone as one, so that they share their distances."""
+    groups: list[list[Ladder]] = []
+    for ladder in ladders:
+        group = next((group for group in groups if _alike(ladder, group[0])), None)
+        if group is None:
+            groups.append([ladder])
+        else:
+            group.append(ladder)
+    return [group[0] if len(group) == 1 else _joined(group) for group in groups]
+
+
+def _alike(one: Ladder, other: Ladder) -> bool:
+    a, b = one.covariance, other.covariance
+    if not (isinstance(a, Radial) and isinstance(b, Radial) and a.profile == b.profile):
+        return False
+    same = one.transform is other.transform and one.alphas.tolist() == other.alphas.tolist()
+    return same and np.size(a.length_scale) == 1 == np.size(b.length_scale)
+
+
+def _joined(group: list[Ladder]) -> Ladder:
+    lengths = [np.atleast_1d(length_unit(ladder.covariance.kernel)) * ladder.factors for ladder in group]
+    longest = max(range(len(group)), key=lambda k: float(lengths[k].max()))
+    every = np.unique(np.concatenate(lengths))[::-1]
+    base = group[longest]
+    factors = every / float(np.asarray(length_unit(base.covariance.kernel)).item())
+    return replace(base, factors=factors, weights=np.zeros((len(every), len(base.alphas))))

@@ -1,0 +1,113 @@
+"""The weights of a mixture: one concave problem on leave-one-out class sums.
+
+The score of class i at point j is mu_i + sum of w_m S_m[j, i] over the members. The sum of the log probabilities of the
+labels is concave in the weights and the means, so there is one optimum. No kernel is evaluated here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from coxfield.selection.mixture.newton import polish
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MEAN_PRECISION = 0.01  # of the normal prior on the class means, in 1 / nats^2
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The log posterior of weights and means."""
+
+    evidence: NDArray
+    """Leave-one-out class sums in units of the largest evidence of each member, shape (members, n * classes)."""
+    scale: NDArray
+    """That largest evidence in nats at weight 1, the rate of the exponential prior of each weight."""
+    y: NDArray
+    counts: NDArray
+    centre: NDArray
+    """Centre of the prior of the means."""
+
+    @classmethod
+    def of(cls, sums: NDArray, y: NDArray, counts: NDArray, centre: NDArray) -> Problem:
+        """From class sums of shape (members, n, n_classes)."""
+        relative = sums - sums.mean(axis=2, keepdims=True)
+        scale = np.abs(relative - relative.mean(axis=1, keepdims=True)).max(axis=(1, 2))
+        scale = np.where(scale > 0, scale, np.inf)  # a member that says nothing has no weight
+        return cls((relative / scale[:, None, None]).reshape(len(sums), -1), scale, y, counts, centre)
+
+    @property
+    def n_members(self) -> int:
+        """Number of members."""
+        return len(self.scale)
+
+    def restricted(self, members: NDArray) -> Problem:
+        """The problem with some of the members alone."""
+        return Problem(self.evidence[members], self.scale[members], self.y, self.counts, self.centre)
+
+    def loss(self, vector: NDArray) -> tuple[float, NDArray]:
+        """Negative log posterior of weights, in units of `scale`, followed by means; and its gradient."""
+        w, mean = vector[: self.n_members], vector[self.n_members :]
+        logs = log_softmax((w @ self.evidence).reshape(len(self.y), -1) + mean, axis=1)
+        own = np.arange(len(self.y)), self.y
+        residual = np.exp(logs) * self.counts[:, None]
+        residual[own] -= self.counts
+        away = mean - self.centre
+        loss = -self.counts @ logs[own] + w.sum() + MEAN_PRECISION / 2 * away @ away
+        by_w = self.evidence @ residual.ravel() + 1
+        return float(loss), np.concatenate([by_w, residual.sum(axis=0) + MEAN_PRECISION * away])
+
+    def hessian(self, vector: NDArray, free: NDArray) -> NDArray:
+        """Second derivatives of the loss by some of the entries, given by their numbers."""
+        w, mean = vector[: self.n_members], vector[self.n_members :]
+        probabilities = softmax((w @ self.evidence).reshape(len(self.y), -1) + mean, axis=1)
+        of_members, of_means = free[free < self.n_members], free[free >= self.n_members] - self.n_members
+        features = np.empty((len(free), *probabilities.shape))
+        features[: len(of_members)] = self.evidence[of_members].reshape(-1, *probabilities.shape)
+        features[len(of_members) :] = np.eye(len(mean))[of_means][:, None, :]
+        features -= np.einsum("jc,fjc->fj", probabilities, features)[:, :, None]
+        features *= np.sqrt(self.counts[:, None] * probabilities)
+        rows = features.reshape(len(free), -1)
+        return rows @ rows.T + np.diag(np.where(free < self.n_members, 0, MEAN_PRECISION))
+
+    def solve(self, start: NDArray | None = None, *, learn_mean: bool = True) -> Solution:
+        """The optimum, from any start: L-BFGS-B to find the weights that are not zero, then Newton's method."""
+        vector = np.concatenate([np.zeros(self.n_members), self.centre]) if start is None else start
+        held = [(None, None) if learn_mean else (m, m) for m in self.centre]
+        total = self.counts.sum()
+
+        def per_point(v: NDArray) -> tuple:
+            return tuple(part / total for part in self.loss(v))
+
+        found = minimize(
+            per_point,
+            vector,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0, None)] * self.n_members + held,
+            options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 1e-10, "gtol": 1e-7, "maxcor": 30},
+        )
+        vector = polish(self, found.x, self.n_members + (len(self.centre) if learn_mean else 0))
+        return Solution(vector[: self.n_members] / self.scale, vector[self.n_members :], self.loss(vector)[0])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights of the members, class means, and the negative log posterior there."""
+
+    weights: NDArray
+    mean: NDArray
+    loss: float
+
+    def spread_over(self, members: NDArray) -> Solution:
+        """The solution of a restricted problem as one of the whole: all other members have no weight."""
+        weights = np.zeros(len(members))
+        weights[members] = self.weights
+        return Solution(weights, self.mean, self.loss)

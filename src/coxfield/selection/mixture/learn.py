@@ -1,0 +1,123 @@
+"""From labelled points to a mixture: bank, leave-one-out sums, weights, survivors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coxfield.kernels.mixture import Ladder, Mixture
+from coxfield.progress import progress
+from coxfield.selection.mixture.concave import Problem
+from coxfield.selection.mixture.loo_members import member_sums, work_units
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Labelled
+    from coxfield.selection.mixture.concave import Solution
+    from coxfield.selection.mixture.loo_members import MemberSums
+
+FAINT = 1e-6  # nats: evidence that no probability shows
+NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
+MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
+
+
+@dataclass(frozen=True)
+class LearnedMixture:
+    """A mixture with its means, and what the bank had to say."""
+
+    mixture: Mixture
+    mean: NDArray
+    table: dict[str, NDArray]
+    """The surviving members, see `LGCPClassifier.mixture_`."""
+    loo_error: float
+
+
+def learn_mixture(
+    labelled: Labelled, bank: Sequence[Ladder], mean: NDArray, *, learn_mean: bool = True, verbose: int = 0
+) -> LearnedMixture:
+    """The mixture of a bank that leave-one-out prefers.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    bank : sequence of Ladder
+    mean : array of shape (n_classes,)
+        Class means. If they are learned, they are relative to the logarithms of the class shares.
+    learn_mean : bool
+    verbose : int
+        Above 0, show the progress.
+    """
+    rows = np.arange(len(labelled))
+    if len(rows) > MOST_ROWS:
+        rows = np.sort(np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False))
+    shares = np.bincount(labelled.y, labelled.counts, minlength=labelled.n_classes) / labelled.counts.sum()
+    centre = mean + np.log(shares) if learn_mean else mean
+    members, units = sum(ladder.weights.size for ladder in bank), work_units(labelled, bank, rows)
+    with progress(f"leave-one-out sums of {members} covariances", units, verbose) as done:
+        found = member_sums(labelled, bank, rows, done)
+    y, counts = labelled.y[rows], labelled.counts[rows]
+    # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
+    problem = Problem.of(found.sums, y, counts * (len(labelled) / len(rows)), centre)
+    solution = problem.solve(learn_mean=learn_mean)
+    if not solution.weights.any():
+        solution = _faintest(problem, solution)
+    few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
+    if few.sum() < np.count_nonzero(solution.weights):
+        solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
+    scores = solution.mean + np.einsum("m,mjc->jc", solution.weights, found.sums)
+    error = float(np.average(scores.argmax(axis=1) != y, weights=counts))
+    mixture = _survivors(labelled, bank, found, solution)
+    return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error)
+
+
+def _faintest(problem: Problem, solution: Solution) -> Solution:
+    """A solution without any weight, changed to have next to none.
+
+    If leave-one-out finds no evidence, probabilities are the class shares. But where shares are equal, decisions
+    should follow what little the points say. The member that promises most gets it.
+    """
+    _, gradient = problem.loss(np.concatenate([solution.weights, solution.mean]))
+    best = int(np.argmin(np.where(np.isinf(problem.scale), np.inf, gradient[: problem.n_members])))
+    weights = np.zeros(problem.n_members)
+    weights[best] = FAINT / (problem.scale[best] if np.isfinite(problem.scale[best]) else 1)
+    return replace(solution, weights=weights)
+
+
+def _shares(sums: NDArray, weights: NDArray) -> NDArray:
+    """The share of each member in the evidence: how far apart its class sums are, on average over the points."""
+    evidence = np.zeros(len(sums))
+    alive = np.flatnonzero(weights)
+    evidence[alive] = weights[alive] * np.ptp(sums[alive], axis=2).mean(axis=1)
+    return evidence / evidence.sum() if evidence.any() else (weights > 0) / max(len(alive), 1)
+
+
+def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, solution: Solution) -> Mixture:
+    """The ladders with the weights that are not zero."""
+    ladders, densities, start = [], [], 0
+    for ladder, log_q in zip(bank, found.log_densities, strict=True):
+        weights = solution.weights[start : start + ladder.weights.size].reshape(ladder.weights.shape)
+        start += ladder.weights.size
+        if weights.any():
+            ladders.append(replace(ladder, weights=weights).pruned())
+            densities.append(log_q[weights.any(axis=1)])
+    return Mixture(tuple(ladders), labelled.X, labelled.weights, tuple(densities))
+
+
+def _table(mixture: Mixture, found: MemberSums, solution: Solution) -> dict[str, NDArray]:
+    """The survivors in the order of the mixture, with the share of each in the evidence."""
+    shares = _shares(found.sums, solution.weights)[solution.weights > 0]
+    terms = [(ladder, f, a) for ladder in mixture.ladders for f, a in ladder.terms]
+    columns: dict[str, Any] = {
+        "representation": [ladder.name for ladder, _, _ in terms],
+        "kernel": [repr(ladder.kernel(f)) for ladder, f, _ in terms],
+        "length_scale": [ladder.length_scale(f) for ladder, f, _ in terms],
+        "alpha": [ladder.alphas[a] for ladder, _, a in terms],
+        "weight": [ladder.weights[f, a] for ladder, f, a in terms],
+        "share": shares,
+    }
+    return {name: np.array(values) for name, values in columns.items()}

@@ -1,0 +1,116 @@
+"""Leave-one-out class sums of every member of a bank, and the densities of the points.
+
+There are two passes over the pairs for each ladder. The first gives the density of every point. The second gives the
+class sums, in which points are divided by their densities. In the sums of a point that is left out, its own density
+omits its own term, and whitening omits its label. The densities of the other points are held: they use no labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.engine.tiles import over_rows, whole_rows
+from coxfield.engine.weights import Segments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Labelled
+    from coxfield.engine.weights import ClassWeights
+    from coxfield.kernels.mixture import Ladder
+    from coxfield.kernels.mixture_points import LadderPoints
+
+
+@dataclass(frozen=True)
+class MemberSums:
+    """What a bank says about the labelled points."""
+
+    rows: NDArray
+    """The labelled points that were left out, one after the other."""
+    sums: NDArray
+    """Leave-one-out class sums, shape (n_members, rows, n_classes); members are ordered by ladder, factor, power."""
+    log_densities: tuple[NDArray, ...]
+    """log q of every labelled point, shape (F, n) for each ladder."""
+
+
+def member_sums(labelled: Labelled, bank: Sequence[Ladder], rows: NDArray, done=None) -> MemberSums:
+    """Leave-one-out class sums of every member at some labelled points, from all the others.
+
+    `done` is called with numbers of rows, which add up to `work_units`.
+    """
+    order = np.argsort(labelled.y, kind="stable")
+    counts = labelled.counts[order]
+    present, starts = np.unique(labelled.y[order], return_index=True)
+    sums, densities = [], []
+    for ladder in bank:
+        points = ladder.bind(labelled.X, order)
+        others = _log_others(points, counts, done)
+        log_q = np.logaddexp(others, np.log(counts) + np.log(points.points.diagonal()))
+        found = np.zeros((*ladder.weights.shape, len(rows), labelled.n_classes))
+        place = np.argsort(order)[rows]
+        weights = Segments(starts, counts.astype(points.points.dtype))
+        _add_ladder(found, points, weights, log_q, order, place, present, done)
+        sums.append(found.reshape(-1, len(rows), labelled.n_classes))
+        densities.append(log_q[:, np.argsort(order)])
+    return MemberSums(rows, np.concatenate(sums), tuple(densities))
+
+
+def work_units(labelled: Labelled, bank: Sequence[Ladder], rows: NDArray) -> int:
+    """Number of rows that `member_sums` reports to `done`."""
+    return len(bank) * (len(labelled) + len(rows))
+
+
+def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
+    """log of the density of each point without its own term, shape (F, n)."""
+    factors, n, bound = points.ladder.factors, len(points), points.points
+    found = np.empty((len(factors), n))
+    weights = Segments(np.zeros(1, dtype=int), counts.astype(bound.dtype))
+
+    def work(some: slice) -> None:
+        sums = np.zeros((len(factors), some.stop - some.start, 1))
+        tops = bound[some].walk(bound, factors, np.arange(n)[some], _Adder([[weights]] * len(factors), sums[:, None]))
+        with np.errstate(divide="ignore"):
+            found[:, some] = np.log(sums[:, :, 0]) + tops
+
+    over_rows(work, n, whole_rows(n, n, bound.dtype.itemsize), done)
+    return found
+
+
+def _add_ladder(found, points: LadderPoints, weights: Segments, log_q, order, place, present, done) -> None:
+    """Write the class sums of one ladder at some points, by their place in the order of the columns."""
+    ladder, bound = points.ladder, points.points
+    queries = points[place].left_out(order[place]).points
+    scaled = [[weights, *(weights.scaled(np.exp(-alpha * each)) for alpha in ladder.alphas)] for each in log_q]
+
+    def work(some: slice) -> None:
+        sums = np.zeros((len(ladder.factors), 1 + len(ladder.alphas), some.stop - some.start, len(present)))
+        tops = queries[some].walk(bound, ladder.factors, place[some], _Adder(scaled, sums))
+        with np.errstate(divide="ignore"):
+            logs = np.log(sums) + tops[:, None, :, None]
+        others = np.logaddexp.reduce(logs[:, 0], axis=-1)  # the density of the point that is left out
+        powers = ladder.alphas[:, None, None] * np.where(np.isneginf(others), 0, others)[:, None, :, None]
+        found[:, :, some, present] = np.exp(logs[:, 1:] - powers)
+
+    over_rows(work, len(place), whole_rows(len(place), len(points), bound.dtype.itemsize), done)
+
+
+@dataclass(frozen=True)
+class _Adder:
+    """Adds the tiles of a walk to sums, once for each scaling of the weights."""
+
+    weights: Sequence[Sequence[ClassWeights]]
+    sums: NDArray
+    """Shape (factors, scalings, rows, classes)."""
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
+            weights.add(tile, start, sums)
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
+            weights.add_entries(at, columns, values, sums)

@@ -1,0 +1,129 @@
+"""Representations of the points: features as they are, standardised, whitened, or by any transformer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from coxfield.kernels.whitening import Whitening
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Labelled
+
+RAW, STANDARDISED, WHITENED = "raw", "standardised", "whitened"
+PRINCIPAL, BOTH = "principal", "principal, whitened"
+DIRECTIONS = 40  # principal directions, where there are at least twice as many features
+MOST_DIRECTIONS = 2000  # that are whitened: the time grows like the cube of their number
+
+
+@dataclass(frozen=True)
+class Representation:
+    """The training points in other coordinates."""
+
+    name: str
+    transform: Any
+    """A fitted transformer of scikit-learn; None for the features as they are."""
+    X: Any
+    """The training points as they are."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates in it."""
+        return self.X.shape[1] if self.transform is None else self.transform.transform(self.X[:1]).shape[1]
+
+    @property
+    def points(self) -> Any:
+        """The training points in it. They may need much memory, so they are not kept."""
+        return self.X if self.transform is None else self.transform.transform(self.X)
+
+
+@dataclass(frozen=True)
+class Representations:
+    """The points in the representations that the members ask for; each is learned once."""
+
+    labelled: Labelled
+    known: list[tuple[Any, Representation]] = field(default_factory=list)
+    """What was asked for, and what was learned."""
+
+    def of(self, transform: Any) -> Representation:
+        """The representation by a transformer, or by a name."""
+        for asked, found in self.known:
+            if asked is transform or (isinstance(asked, str) and asked == transform):
+                return found
+        fitted = self._fitted(transform)
+        found = Representation(self._name(transform), fitted, self.labelled.X)
+        self.known.append((transform, found))
+        return found
+
+    def _name(self, transform: Any) -> str:
+        """A name that no other representation has."""
+        if isinstance(transform, str):
+            return transform
+        kind = type(transform).__name__
+        namesakes = sum(type(asked) is type(transform) for asked, _ in self.known)
+        return f"{kind} {namesakes + 1}" if namesakes else kind
+
+    def _fitted(self, transform: Any) -> Any:
+        X, y, weights = self.labelled.X, self.labelled.y, self.labelled.weights
+        if not isinstance(transform, str):
+            if not hasattr(transform, "transform"):
+                raise ValueError(f"transform must be {_ALLOWED} or a transformer of scikit-learn; got {transform!r}")
+            return clone(transform).fit(X, y)
+        if transform not in NAMED:
+            raise ValueError(f"transform must be {_ALLOWED} or a transformer of scikit-learn; got {transform!r}")
+        if transform in (WHITENED, PRINCIPAL, BOTH) and sparse.issparse(X):
+            raise ValueError(f"sparse points have no representation {transform!r}: give a dense array")
+        return NAMED[transform](X, y, weights)
+
+    def useful(self, transform: str) -> bool:
+        """Whether a representation of the default bank can be had, and differs from the features as they are."""
+        X, y = self.labelled.X, self.labelled.y
+        if transform == RAW or X.shape[1] == 1:
+            return transform == RAW
+        if transform == STANDARDISED:
+            scale = self.of(transform).transform.scale_
+            return bool(scale.max() > scale.min() * (1 + 1e-6))
+        if sparse.issparse(X):
+            return False
+        many = min(X.shape) >= 2 * DIRECTIONS
+        if transform == PRINCIPAL:
+            return many
+        spread_within = any((X[y == c] != X[y == c][:1]).any() for c in range(self.labelled.n_classes))
+        return spread_within and (many if transform == BOTH else min(X.shape) <= MOST_DIRECTIONS)
+
+
+def _standardised(X, y: NDArray, weights: NDArray | None) -> Any:
+    return StandardScaler(with_mean=False).fit(X, sample_weight=weights)
+
+
+def _whitened(X, y: NDArray, weights: NDArray | None) -> Any:
+    return Whitening().fit(X, y, weights)
+
+
+def _principal(X, y: NDArray, weights: NDArray | None) -> Any:
+    return PCA(DIRECTIONS, random_state=0).fit(X)
+
+
+def _principal_whitened(X, y: NDArray, weights: NDArray | None) -> Any:
+    steps = make_pipeline(PCA(DIRECTIONS, random_state=0), Whitening())
+    return steps.fit(X, y, whitening__sample_weight=weights)
+
+
+NAMED: dict[str, Callable] = {
+    RAW: lambda X, y, weights: None,
+    STANDARDISED: _standardised,
+    WHITENED: _whitened,
+    PRINCIPAL: _principal,
+    BOTH: _principal_whitened,
+}
+_ALLOWED = ", ".join(map(repr, NAMED))

@@ -1,0 +1,48 @@
+"""Class sums of a mixture in one pass."""
+
+import numpy as np
+import pytest
+
+from coxfield.engine.weights import Segments, Shares
+from coxfield.kernels.mixture_sums import MixtureSums, power
+from mixtures import by_loops, example, problem
+
+DATA = problem()
+MIXTURE = example(DATA)
+ORDER = np.argsort(DATA.y, kind="stable")
+
+
+def total(rows, columns, weights, own=None):
+    summing = MixtureSums(rows, columns, weights)
+    sums = np.zeros((summing.layers, len(rows), 3))
+    for start in range(0, len(columns), 7):
+        part = slice(start, min(start + 7, len(columns)))
+        summing.add(slice(0, len(rows)), part, own, np.empty((len(rows), 24)), sums)
+    return summing.total(sums)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_densities_of_queries_come_from_the_same_pass(soft):
+    columns = MIXTURE.bind_reference()[ORDER]
+    rows = columns.at(DATA.X[:4] + 0.02)
+    one_hot = np.eye(3)[DATA.y[ORDER]]
+    weights = Shares(one_hot) if soft else Segments(np.array([0, 8, 16]), np.ones(24))
+    expected = by_loops(MIXTURE, DATA.X[:4] + 0.02, DATA.X[ORDER]) @ one_hot
+    np.testing.assert_allclose(total(rows, columns, weights), expected, rtol=1e-9)
+    assert "log_densities" not in rows.__dict__
+
+
+def test_without_all_reference_points_there_is_a_pass_of_its_own():
+    columns = MIXTURE.bind_reference()[ORDER[:16]]
+    rows = columns.at(DATA.X[:4])
+    weights = Segments(np.array([0, 5, 8]), np.linspace(1, 2, 16))
+    expected = by_loops(MIXTURE, DATA.X[:4], DATA.X[ORDER[:16]]) * np.linspace(1, 2, 16)
+    expected = np.add.reduceat(expected, [0, 5, 8], axis=1)
+    np.testing.assert_allclose(total(rows, columns, weights), expected, rtol=1e-9)
+
+
+def test_a_power_never_overflows():
+    np.testing.assert_allclose(power(np.array([0.0, 2.0]), -0.5), [1.0, np.exp(-1)])
+    with np.errstate(over="raise"):
+        assert np.isfinite(power(np.array([-1e6]), -0.5)).all()
+    assert power(np.array([-np.inf]), 0.0).tolist() == [1.0]

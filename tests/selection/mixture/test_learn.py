@@ -1,0 +1,67 @@
+"""From labelled points to a mixture."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from coxfield.engine.store import Labelled
+from coxfield.selection.mixture import learn
+from coxfield.selection.mixture.bank import bank_of
+from mixtures import problem
+
+DATA = problem(n=90)
+
+
+def learned(labelled=DATA, **options):
+    return learn.learn_mixture(labelled, bank_of(None, labelled), np.zeros(labelled.n_classes), **options)
+
+
+def test_the_table_has_one_row_per_survivor():
+    found = learned()
+    terms = [(ladder.name, ladder.weights[f, a]) for ladder in found.mixture.ladders for f, a in ladder.terms]
+    assert list(zip(found.table["representation"].tolist(), found.table["weight"].tolist(), strict=True)) == terms
+    assert found.table["share"].sum() == pytest.approx(1)
+    assert (found.table["share"] > 0).all()
+    assert 0 < len(terms) < 20
+
+
+def test_the_densities_of_survivors_are_kept():
+    mixture = learned().mixture
+    for known, computed in zip(mixture.log_densities, mixture.bind(DATA.X).log_densities, strict=True):
+        np.testing.assert_allclose(known, computed, rtol=1e-9, atol=1e-9)
+
+
+def test_means_are_held_if_they_are_not_learned():
+    found = learn.learn_mixture(DATA, bank_of(None, DATA), np.array([0.5, 0.0, -0.5]), learn_mean=False)
+    assert found.mean.tolist() == [0.5, 0.0, -0.5]
+
+
+def test_many_points_are_judged_by_some_of_them(monkeypatch):
+    whole = learned()
+    monkeypatch.setattr(learn, "MOST_ROWS", 60)
+    some = learned()
+    assert some.mixture.X.shape == DATA.X.shape
+    assert some.loo_error == pytest.approx(whole.loo_error, abs=0.15)
+    assert some.loo_error * 60 == pytest.approx(round(some.loo_error * 60))
+
+
+def test_labels_without_meaning_give_the_class_shares():
+    rng = np.random.default_rng(0)
+    noise = Labelled(rng.normal(size=(200, 3)), (rng.random(200) < 0.3).astype(int), 2)
+    found = learned(noise)
+    assert len(found.table["weight"]) >= 1
+    sums = found.mixture(noise.X).sum(axis=1)
+    if found.table["weight"].sum() * sums.max() < 1e-3:  # nothing was found
+        assert softmax(found.mean)[1] == pytest.approx(noise.y.mean(), abs=0.01)
+    assert found.loo_error <= noise.y.mean() + 0.05
+
+
+def test_two_points_are_enough():
+    found = learned(Labelled(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([0, 1]), 2))
+    assert np.isfinite(found.mean).all()
+    assert found.table["share"].tolist() == [1.0]
+
+
+def test_progress_is_shown(capsys):
+    learned(verbose=1)
+    assert "leave-one-out sums of " in capsys.readouterr().err
