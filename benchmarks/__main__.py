@@ -9,6 +9,7 @@ from benchmarks import (
     import_time,
     leave_one_out,
     map_labels,
+    mixtures,
     permanental,
     prediction,
     pseudo_likelihood,
@@ -21,6 +22,7 @@ options = parser.parse_args()
 for benchmark in (
     prediction,
     leave_one_out,
+    mixtures,
     pseudo_likelihood,
     cross_validation,
     few_labels,

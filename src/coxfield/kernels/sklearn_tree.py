@@ -168,7 +168,7 @@ def free_parameters(kernel) -> list[str]:
 
 def typical_length_scale(kernel) -> float:
     """Geometric mean of the free length scales of a kernel, 1 if there is none."""
-    params = kernel.get_params()
+    params = _params(kernel)
     logs = [np.log(params[name]).mean() for name in free_length_scales(kernel)]
     return float(np.exp(np.mean(logs))) if logs else 1.0
 
