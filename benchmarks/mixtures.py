@@ -22,7 +22,7 @@ from coxfield.selection.mixture import learn, loo_members
 
 STEPS = {  # what is timed in a large fit: where the function is looked up, and its name
     "densities of all points": (loo_members, "_log_others"),
-    "leave-one-out sums": (loo_members, "_add_ladder"),
+    "leave-one-out sums": (loo_members, "_ladder_sums"),
     "weights": (learn.Problem, "solve"),
 }
 

@@ -51,10 +51,9 @@ def member_sums(labelled: Labelled, bank: Sequence[Ladder], rows: NDArray, done=
         points = ladder.bind(labelled.X, order)
         others = _log_others(points, counts, done)
         log_q = np.logaddexp(others, np.log(counts) + np.log(points.points.diagonal()))
-        found = np.zeros((*ladder.weights.shape, len(rows), labelled.n_classes))
-        place = np.argsort(order)[rows]
         weights = Segments(starts, counts.astype(points.points.dtype))
-        _add_ladder(found, points, weights, log_q, order, place, present, done)
+        found = np.zeros((*ladder.weights.shape, len(rows), labelled.n_classes))
+        found[..., present] = _ladder_sums(points, weights, log_q, others, order, np.argsort(order)[rows], done)
         sums.append(found.reshape(-1, len(rows), labelled.n_classes))
         densities.append(log_q[:, np.argsort(order)])
     return MemberSums(rows, np.concatenate(sums), tuple(densities))
@@ -81,22 +80,27 @@ def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
     return found
 
 
-def _add_ladder(found, points: LadderPoints, weights: Segments, log_q, order, place, present, done) -> None:
-    """Write the class sums of one ladder at some points, by their place in the order of the columns."""
-    ladder, bound = points.ladder, points.points
-    queries = points[place].left_out(order[place]).points
-    scaled = [[weights, *(weights.scaled(np.exp(-alpha * each)) for alpha in ladder.alphas)] for each in log_q]
+def _ladder_sums(points: LadderPoints, weights: Segments, log_q, others, order, place, done) -> NDArray:
+    """Class sums of one ladder at some points, given by their place in the order of the columns."""
+    ladder, bound, mine = points.ladder, points.points, points[place]
+    queries = mine.left_out(order[place])
+    # Distances that change when a point is left out change its density too, which is then summed again.
+    again = [weights] if queries is not mine else []
+    scaled = [[*(weights.scaled(np.exp(-alpha * each)) for alpha in ladder.alphas), *again] for each in log_q]
+    n_alphas = len(ladder.alphas)
+    found = np.empty((len(log_q), n_alphas, len(place), weights.n_classes))
 
     def work(some: slice) -> None:
-        sums = np.zeros((len(ladder.factors), 1 + len(ladder.alphas), some.stop - some.start, len(present)))
-        tops = queries[some].walk(bound, ladder.factors, place[some], _Adder(scaled, sums))
+        sums = np.zeros((len(log_q), len(scaled[0]), some.stop - some.start, weights.n_classes))
+        tops = queries.points[some].walk(bound, ladder.factors, place[some], _Adder(scaled, sums))
         with np.errstate(divide="ignore"):
             logs = np.log(sums) + tops[:, None, :, None]
-        others = np.logaddexp.reduce(logs[:, 0], axis=-1)  # the density of the point that is left out
-        powers = ladder.alphas[:, None, None] * np.where(np.isneginf(others), 0, others)[:, None, :, None]
-        found[:, :, some, present] = np.exp(logs[:, 1:] - powers)
+        own = np.logaddexp.reduce(logs[:, -1], axis=-1) if again else others[:, place[some]]
+        powers = ladder.alphas[:, None, None] * np.where(np.isneginf(own), 0, own)[:, None, :, None]
+        found[:, :, some] = np.exp(logs[:, :n_alphas] - powers)
 
     over_rows(work, len(place), whole_rows(len(place), len(points), bound.dtype.itemsize), done)
+    return found
 
 
 @dataclass(frozen=True)
