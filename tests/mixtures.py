@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture import Ladder, Mixture
+from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.whitening import Whitening
 from coxfield.selection.mixture.concave import Problem

@@ -43,3 +43,11 @@ def test_prior_holds_means_and_half_the_variance_of_each_class():
     of = kernels.map(lambda kernel: recognise(kernel, 1))
     prior = prior_terms(of, np.array([[0.0], [2.0]]), np.array([0.1, 0.2, 0.3]))
     np.testing.assert_allclose(prior, [[0.6, 1.7, 0.8], [0.6, 1.7, 2.8]])
+
+
+def test_what_classes_share_is_left_out_unless_it_is_one_number():
+    X, mean = np.array([[1.0], [3.0]]), np.array([0.5, 0.0])
+    shared = PerClass.shared_by(recognise(DotProduct(), 1), 2)
+    np.testing.assert_array_equal(prior_terms(shared, X, mean), [[0.5, 0.0]])
+    own = PerClass.of([recognise(DotProduct(), 1), recognise(RBF(1.0), 1)])
+    np.testing.assert_array_equal(prior_terms(own, X, mean), [[1.5, 0.5], [5.5, 0.5]])

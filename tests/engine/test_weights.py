@@ -54,3 +54,13 @@ def test_many_classes_in_a_tile_are_summed_at_once(monkeypatch):
     tile, sums = RNG.normal(size=(3, 40)), np.zeros((3, 5))
     SEGMENTS.add(tile, 0, sums)
     np.testing.assert_allclose(sums, tile @ MATRIX, atol=1e-13)
+
+
+def test_scaled_weights_are_rows_of_the_matrix_multiplied(case):
+    weights, matrix = case
+    factors = RNG.uniform(0.1, 3, size=40)
+    scaled = weights.scaled(factors)
+    assert type(scaled) is type(weights)
+    sums = np.zeros((40, 5))
+    scaled.add(np.eye(40), 0, sums)
+    np.testing.assert_allclose(sums, matrix * factors[:, None], rtol=1e-14)

@@ -127,3 +127,11 @@ def test_the_variance_is_added_once():
     one, loud = (recognise(kernel, 3) for kernel in (RBF(1.0), 1e300 * RBF(1.0)))
     difference = log_tile(loud.bind(X), loud.bind(X), None, None) - log_tile(one.bind(X), one.bind(X), None, None)
     np.testing.assert_allclose(difference, np.log(1e300), rtol=1e-14)
+
+
+def test_precise_distances_far_from_the_origin():
+    points = recognise(RBF(1e-4), 3).bind(np.vstack([X, Z]))
+    far = points.at(X + 1e3)
+    d2 = careful.precise_sq_distances(far, points)
+    expected = np.square((X + 1e3)[:, None] - np.vstack([X, Z])).sum(axis=2) / 1e-8
+    np.testing.assert_allclose(d2, expected, rtol=1e-12)

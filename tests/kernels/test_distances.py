@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from coxfield.kernels.distances import pair_sq_distances, place, sq_distances
+from coxfield.kernels.distances import Stretch, pair_sq_distances, place, sq_distances
 from tolerances import assert_close
 
 
@@ -48,3 +48,18 @@ def test_placing_rows_leaves_the_callers_array_alone():
     before = X.copy()
     np.testing.assert_array_equal(place(X, 2.0, X[0], np.array([1, 2])).coordinates, (X[1:3] - X[0]) / 2)
     np.testing.assert_array_equal(X, before)
+
+
+def test_a_stretch_adds_to_distances_along_its_direction():
+    rng = np.random.default_rng(3)
+    X, Z, directions, factors = rng.normal(size=(6, 4)), rng.normal(size=(9, 4)), rng.normal(size=(6, 4)), rng.random(6)
+    origin = np.ones(4)
+    a = place(X, 2.0, origin).stretched(Stretch(directions, factors))
+    b = place(Z, 2.0, origin)
+    steps = (X[:, None] - Z) / 2
+    expected = np.square(steps).sum(axis=2) + factors[:, None] * np.einsum("jd,jtd->jt", directions, steps) ** 2
+    scale = 8 * (np.square(X).sum(axis=1).max() + np.square(Z).sum(axis=1).max() + 8) * 10
+    assert_close(sq_distances(a, b), expected, terms=8, scale=scale)
+    assert_close(sq_distances(a[2:4], b[[1, 5]]), expected[2:4][:, [1, 5]], terms=8, scale=scale)
+    single = sq_distances(a.astype(np.float32), b.astype(np.float32))
+    assert_close(single, expected, terms=8, scale=scale, dtype=np.float32)

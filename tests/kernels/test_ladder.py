@@ -144,3 +144,35 @@ def test_one_by_one_a_row_that_sees_nobody_gets_nothing():
     tops = walk_one_by_one(bound, bound, np.ones(1), np.array([0]), sink)
     np.testing.assert_array_equal(sink.values, 0)
     np.testing.assert_array_equal(tops, 0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("factors", [LONG_TO_SHORT[:12], np.array([1.0]), np.array([3.0, 1.5, 0.75, 2.0])])
+def test_rungs_are_tiles_of_rescaled_points(kernel, factors):
+    covariance = recognise(kernel, 3)
+    columns = covariance.bind(X)
+    rows = columns.at(QUERIES)
+    room = np.empty((20, 20))
+    found = [tile.copy() for tile in rows.rungs(columns, factors, room)]
+    logs = list(rows.log_rungs(columns, factors))
+    assert len(found) == len(logs) == len(factors)
+    for tile, log, factor in zip(found, logs, factors, strict=True):
+        expected = rows.rescaled(factor).tile(columns.rescaled(factor))
+        # A chain of squares doubles the relative error each time, and the error of a logarithm is relative to it.
+        np.testing.assert_allclose(tile, expected, rtol=1e-9, atol=1e-290)
+        seen = expected > 1e-300
+        np.testing.assert_allclose(log[seen], np.log(covariance.variance * expected[seen]), rtol=1e-9, atol=1e-12)
+
+
+def test_fixed_length_scales_have_one_rung():
+    points = recognise(RBF(1.3, "fixed"), 3).bind(X)
+    one, other = (tile.copy() for tile in points.rungs(points, np.array([1.0, 0.5])))
+    np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "squares"), [(RATIO, 1), (2.0, 2), (RATIO**3, 3), (4.0, None), (1.3, None), (0.5, None)]
+)
+def test_squares_that_lead_to_a_shorter_length_scale(ratio, squares):
+    assert ladder._squares(recognise(RBF(1.0), 3).profile, ratio) == squares
+    assert ladder._squares(recognise(Matern(1.0), 3).profile, ratio) is None

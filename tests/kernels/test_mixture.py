@@ -105,12 +105,6 @@ def test_it_reads_as_a_sum():
     assert second == "2 * RBF(length_scale=1) of raw points / density**0.75"
 
 
-def test_pruning_keeps_what_has_a_weight():
-    pruned = ladder(weights=[[0, 0.5], [0, 0], [0, 2.0]]).pruned()
-    assert pruned.weights.tolist() == [[0.5], [2.0]]
-    assert (pruned.factors.tolist(), pruned.alphas.tolist()) == ([1.0, 0.4], [0.75])
-
-
 def test_a_mixture_serves_the_label_field():
     labels = np.where(np.arange(24) < 6, DATA.y, -1)
     field = LabelField.from_points(DATA.X, LEARNED, labels, n_classes=3)

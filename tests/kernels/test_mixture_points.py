@@ -5,27 +5,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_points import log_densities
 from coxfield.kernels.whitening import Whitening
 from mixtures import ladder, problem
 
 DATA = problem(weighted=True)
-
-
-def test_densities_are_sums_over_reference_points():
-    part = ladder()
-    points = part.bind(DATA.X)
-    found = log_densities(points[:4], points, DATA.weights)
-    for f in range(3):
-        np.testing.assert_allclose(found[f], np.log(part.kernel(f)(DATA.X[:4], DATA.X) @ DATA.weights), rtol=1e-10)
-
-
-def test_a_reference_point_may_be_omitted():
-    part = ladder()
-    points = part.bind(DATA.X)
-    found = log_densities(points[:2], points, None, np.array([0, -1]))
-    k = part.kernel(0)(DATA.X[:2], DATA.X)
-    np.testing.assert_allclose(found[0], np.log([k[0, 1:].sum(), k[1].sum()]), rtol=1e-10)
 
 
 def test_points_are_left_out_only_of_a_covariance_that_was_learned_from_them():

@@ -42,7 +42,7 @@ _MIXTURE = tuple(
     f"coxfield.kernels.{name}"
     for name in (
         "member.Member",
-        "mixture.Ladder",
+        "mixture_ladder.Ladder",
         "mixture.Mixture",
         "radial.Radial",
         "called.Called",

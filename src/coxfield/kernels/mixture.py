@@ -15,61 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.kernels.mixture_points import LadderPoints, MixturePoints, log_densities
-from coxfield.kernels.sklearn_tree import length_unit, rescale_length
+from coxfield.kernels.mixture_ladder import Ladder, LadderPoints, log_densities
+from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
-
-    from coxfield.kernels.protocol import Covariance
-
-
-@dataclass(frozen=True, eq=False)
-class Ladder:
-    """Kernels on one representation: one covariance, at several factors of its length scale."""
-
-    name: str
-    """Name of the representation."""
-    transform: Any
-    """A fitted transformer of scikit-learn, or None for the features as they are."""
-    covariance: Covariance
-    factors: NDArray
-    """Factors of the length scales, shape (F,)."""
-    alphas: NDArray
-    """Powers of the density, shape (A,)."""
-    weights: NDArray
-    """Weight of each factor with each power, shape (F, A)."""
-
-    def represent(self, X) -> Any:
-        """The points in this representation."""
-        return X if self.transform is None else self.transform.transform(X)
-
-    def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
-        """Hold rows of X, in the representation."""
-        chosen = X if rows is None else X[rows]
-        return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
-
-    def kernel(self, f: int) -> Any:
-        """The kernel of one factor, as users see it."""
-        return rescale_length(self.covariance.kernel, float(self.factors[f]))
-
-    def length_scale(self, f: int) -> float:
-        """The length scale of one factor; the factor itself if there is no single length scale."""
-        unit = np.asarray(length_unit(self.covariance.kernel))
-        return float(self.factors[f] * (unit.item() if unit.size == 1 else 1.0))
-
-    @property
-    def terms(self) -> Iterator[tuple[int, int]]:
-        """Factor and power of each member that has a weight, by number."""
-        return zip(*np.nonzero(self.weights), strict=True)
-
-    def pruned(self) -> Ladder:
-        """The ladder without the factors and powers that have no weight."""
-        f, a = (self.weights > 0).any(axis=1), (self.weights > 0).any(axis=0)
-        return replace(self, factors=self.factors[f], alphas=self.alphas[a], weights=self.weights[np.ix_(f, a)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +40,11 @@ class Mixture:
         """The mixture itself."""
         return self
 
+    @property
+    def n_reference(self) -> int:
+        """Number of reference points."""
+        return self.X.shape[0]
+
     def bind(self, X, rows: NDArray | None = None) -> MixturePoints:
         """Hold rows of X, in all representations."""
         chosen = X if rows is None else X[rows]
@@ -96,14 +52,14 @@ class Mixture:
 
     def bind_reference(self) -> MixturePoints:
         """Hold the reference points, with their densities."""
-        n, densities = self.X.shape[0], self.log_densities
+        densities = self.log_densities
         # Not those of `_reference`: as long as nobody asks for them, the points need not be held twice.
         points = tuple(ladder.bind(self.X) for ladder in self.ladders)
         if densities is None:
             densities = tuple(log_densities(each, each, self.counts) for each in points)
         held = zip(points, densities, strict=True)
         ladders = tuple(replace(each, known=known) for each, known in held)
-        return MixturePoints(self, ladders, np.arange(n), learned=True)
+        return MixturePoints(self, ladders, np.arange(self.n_reference), learned=True)
 
     @cached_property
     def _reference(self) -> tuple[LadderPoints, ...]:

@@ -1,102 +1,59 @@
-"""Points bound to a mixture of covariances, and their densities."""
+"""Points bound to a mixture of covariances."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.pipeline import Pipeline
-from sklearn.utils import gen_batches
 
 from coxfield.kernels.called import CalledSums
-from coxfield.kernels.distances import Stretch
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.mixture_ladder import LadderPoints, log_densities
 from coxfield.kernels.mixture_sums import MixtureSums, power
 from coxfield.kernels.plain import PlainBound
+from coxfield.kernels.protocol import Covariance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from coxfield.kernels.mixture import Ladder, Mixture
+    from coxfield.kernels.mixture_ladder import Ladder
 
 LOST = 1e-3  # a share of the largest sum that may be lost by underflow; such a sum is below 1e-4 nats
-VALUES = 2**22  # kernel values that are held at a time while densities are computed
 
 
-@dataclass(frozen=True)
-class LadderPoints:
-    """Points in one representation, bound to the covariance of a ladder."""
+class MixtureForm(Covariance, Protocol):
+    """What points ask of their mixture; see `coxfield.kernels.mixture.Mixture`."""
 
-    ladder: Ladder
-    points: Any
-    """A `Bound` of the covariance."""
-    known: NDArray | None = None
-    """log q of each factor and point, shape (F, n), if it is known."""
+    @property
+    def ladders(self) -> tuple[Ladder, ...]:
+        """The members, by representation."""
 
-    def __len__(self) -> int:
-        return len(self.points)
+    @property
+    def n_reference(self) -> int:
+        """Number of reference points."""
 
-    def __getitem__(self, rows) -> LadderPoints:
-        return replace(self, points=self.points[rows], known=None if self.known is None else self.known[:, rows])
+    @property
+    def counts(self) -> NDArray | None:
+        """The weight of each reference point."""
 
-    def at(self, X) -> LadderPoints:
-        """Other points in the same representation."""
-        return LadderPoints(self.ladder, self.points.at(self.ladder.represent(X)))
+    def reference(self, k: int) -> LadderPoints:
+        """The reference points of a ladder."""
 
-    def left_out(self, rows: NDArray) -> LadderPoints:
-        """The points under the representation that was learned without them, if it was learned from labels."""
-        transform = self.ladder.transform
-        last = transform[-1] if isinstance(transform, Pipeline) else transform
-        correct = getattr(last, "left_out", None)
-        if correct is None:
-            return self
-        directions, factors = correct(self.points.X[self.points.rows], rows)
-        stretch = Stretch(directions, factors.astype(directions.dtype))
-        return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
-
-
-def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray | None, omitted=None) -> NDArray:
-    """log q of each factor: log of the sum of kernel values over reference points, shape (F, n).
-
-    `omitted` says for each point which reference point does not count, -1 for none.
-    """
-    omitted = np.full(len(rows), -1) if omitted is None else omitted
-    factors, n = rows.ladder.factors, len(rows)
-    found = np.empty((len(factors), n))
-    weights = np.ones(len(reference)) if counts is None else counts.astype(float)
-    for some in gen_batches(n, max(1, VALUES // len(reference))):
-        adder = _Total(weights.astype(rows.points.dtype), np.zeros((len(factors), some.stop - some.start)))
-        tops = rows.points[some].walk(reference.points, factors, omitted[some], adder)
-        with np.errstate(divide="ignore"):  # a point without any other
-            found[:, some] = np.log(adder.sums) + tops
-    return found
-
-
-@dataclass(frozen=True)
-class _Total:
-    """Adds the tiles of a walk over all columns."""
-
-    weights: NDArray
-    sums: NDArray
-
-    def add(self, k: int, start: int, tile: NDArray) -> None:
-        self.sums[k] += tile @ self.weights[start : start + tile.shape[1]]
-
-    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> MixtureForm:
+        """All length scales and all weights multiplied."""
 
 
 @dataclass(frozen=True)
 class MixturePoints(PlainBound):
     """Points in every representation; `Bound` says what the methods are for."""
 
-    covariance: Mixture
+    covariance: MixtureForm
     ladders: tuple[LadderPoints, ...]
     rows: NDArray | None = None
     """Row of each point among the reference points, if they were bound as such."""
@@ -121,7 +78,7 @@ class MixturePoints(PlainBound):
     @property
     def whole(self) -> bool:
         """Whether these are all the reference points, in some order."""
-        return self.rows is not None and len(self.rows) == self.covariance.X.shape[0]
+        return self.rows is not None and len(self.rows) == self.covariance.n_reference
 
     @property
     def dtype(self) -> np.dtype:
@@ -168,6 +125,7 @@ class MixturePoints(PlainBound):
     def tile(self, columns: MixturePoints, out: NDArray | None = None) -> NDArray:
         """Each member, divided by the densities."""
         found = np.zeros((len(self), len(columns)), self.dtype)
+        largest = np.finfo(self.dtype).max / 1e6  # between points that are both far from all reference points
         for k, points in enumerate(self.ladders):
             theirs, ladder = columns.ladders[k], points.ladder
             mine, others = self.log_densities[k], columns.log_densities[k]
@@ -175,7 +133,7 @@ class MixturePoints(PlainBound):
                 kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = power(mine[f][:, None] + others[f], -ladder.alphas[a])
-                    found += (ladder.weights[f, a] * scale).astype(found.dtype, copy=False) * kernel
+                    found += np.minimum(ladder.weights[f, a] * scale * kernel, largest).astype(found.dtype, copy=False)
         return found
 
     def imprecise(self, columns: MixturePoints, factor: float = 1.0) -> NDArray:
@@ -187,7 +145,7 @@ class MixturePoints(PlainBound):
 
     def faint(self, sums: NDArray) -> NDArray:
         """Whether what underflow may have taken from the sums counts beside them."""
-        lost, n = 0.0, self.covariance.X.shape[0]
+        lost, n = 0.0, self.covariance.n_reference
         for points in self.ladders:
             for f, a in points.ladder.terms:  # if every kernel value is below the floor, so much is lost at most
                 lost += points.ladder.weights[f, a] * (n * points.points.floor) ** (1 - points.ladder.alphas[a])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from coxfield.kernels.plain import remove_floor
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.mixture_points import MixturePoints
+    from coxfield.kernels.mixture_ladder import LadderPoints
 
 
 LARGEST_LOG = 700.0  # exp of more than this overflows
@@ -28,6 +28,24 @@ LARGEST_LOG = 700.0  # exp of more than this overflows
 def power(log_q: NDArray, exponent: float) -> NDArray:
     """q to a power; far from all reference points it is the largest number instead of an infinite one."""
     return np.exp(np.minimum(exponent * log_q, LARGEST_LOG)) if exponent else np.ones_like(log_q)
+
+
+class MixedPoints(Protocol):
+    """What class sums ask of points; see `coxfield.kernels.mixture_points.MixturePoints`."""
+
+    @property
+    def ladders(self) -> tuple[LadderPoints, ...]:
+        """The points in each representation."""
+
+    @property
+    def log_densities(self) -> tuple[NDArray, ...]:
+        """log q of each point, shape (F, n) for each ladder."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all the reference points."""
+
+    def __getitem__(self, rows) -> MixedPoints: ...
 
 
 @dataclass(frozen=True)
@@ -46,8 +64,8 @@ class _Layer:
 class MixtureSums:
     """Class sums of a mixture; `Summing` says what the methods are for."""
 
-    rows: MixturePoints
-    columns: MixturePoints
+    rows: MixedPoints
+    columns: MixedPoints
     weights: Any
 
     @cached_property

@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from coxfield.kernels.distances import TOLERABLE, centre, place, product_error
 from coxfield.kernels.member import Member
-from coxfield.kernels.mixture import Ladder
+from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.radial import Radial
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length

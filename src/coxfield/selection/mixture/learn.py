@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.kernels.mixture import Ladder, Mixture
+from coxfield.kernels.mixture import Mixture
 from coxfield.progress import progress
 from coxfield.selection.mixture.concave import Problem
 from coxfield.selection.mixture.loo_members import member_sums, work_units
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
+    from coxfield.kernels.mixture_ladder import Ladder
     from coxfield.selection.mixture.concave import Solution
     from coxfield.selection.mixture.loo_members import MemberSums
 

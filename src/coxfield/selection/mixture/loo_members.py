@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.engine.weights import ClassWeights
-    from coxfield.kernels.mixture import Ladder
-    from coxfield.kernels.mixture_points import LadderPoints
+    from coxfield.kernels.mixture_ladder import Ladder, LadderPoints
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,12 @@ search fails. The problem is concave with few unknowns, so Newton's method reach
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from coxfield.selection.mixture.concave import Problem
 
 MOST_STEPS = 100
 TOLERANCE = 1e-6  # of the gradient, in nats per unit of evidence
@@ -23,7 +21,21 @@ ENOUGH = 1e-4  # of the gain that the gradient promises
 SHORTENED = 0.5 ** np.arange(30)  # lengths of a step that are tried
 
 
-def polish(problem: Problem, vector: NDArray, n_free: int) -> NDArray:
+class Objective(Protocol):
+    """A convex loss of weights, which are not negative, followed by other unknowns."""
+
+    @property
+    def n_members(self) -> int:
+        """Number of weights."""
+
+    def loss(self, vector: NDArray) -> tuple[float, NDArray]:
+        """The loss and its gradient."""
+
+    def hessian(self, vector: NDArray, free: NDArray) -> NDArray:
+        """Second derivatives by some of the entries, given by their numbers."""
+
+
+def polish(problem: Objective, vector: NDArray, n_free: int) -> NDArray:
     """The optimum, from a point near it or not; only the first `n_free` entries of the vector may change."""
     _, gradient = problem.loss(vector)
     weight = np.arange(len(vector)) < problem.n_members
@@ -49,7 +61,7 @@ def polish(problem: Problem, vector: NDArray, n_free: int) -> NDArray:
     return vector
 
 
-def _shortened(problem: Problem, vector: NDArray, free: NDArray, step: NDArray) -> NDArray | None:
+def _shortened(problem: Objective, vector: NDArray, free: NDArray, step: NDArray) -> NDArray | None:
     """The end of the longest part of a step that lowers the loss enough, None if there is none."""
     loss, gradient = problem.loss(vector)
     for length in SHORTENED:

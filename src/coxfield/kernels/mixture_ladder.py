@@ -1,0 +1,130 @@
+"""Members of a mixture on one representation, points bound to them, and the densities of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import gen_batches
+
+from coxfield.kernels.distances import Stretch
+from coxfield.kernels.sklearn_tree import length_unit, rescale_length
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.protocol import Covariance
+
+VALUES = 2**22  # kernel values that are held at a time while densities are computed
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Kernels on one representation: one covariance, at several factors of its length scale."""
+
+    name: str
+    """Name of the representation."""
+    transform: Any
+    """A fitted transformer of scikit-learn, or None for the features as they are."""
+    covariance: Covariance
+    factors: NDArray
+    """Factors of the length scales, shape (F,)."""
+    alphas: NDArray
+    """Powers of the density, shape (A,)."""
+    weights: NDArray
+    """Weight of each factor with each power, shape (F, A)."""
+
+    def represent(self, X) -> Any:
+        """The points in this representation."""
+        return X if self.transform is None else self.transform.transform(X)
+
+    def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
+        """Hold rows of X, in the representation."""
+        chosen = X if rows is None else X[rows]
+        return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
+
+    def kernel(self, f: int) -> Any:
+        """The kernel of one factor, as users see it."""
+        return rescale_length(self.covariance.kernel, float(self.factors[f]))
+
+    def length_scale(self, f: int) -> float:
+        """The length scale of one factor; the factor itself if there is no single length scale."""
+        unit = np.asarray(length_unit(self.covariance.kernel))
+        return float(self.factors[f] * (unit.item() if unit.size == 1 else 1.0))
+
+    @property
+    def terms(self) -> Iterator[tuple[int, int]]:
+        """Factor and power of each member that has a weight, by number."""
+        return zip(*np.nonzero(self.weights), strict=True)
+
+    def pruned(self) -> Ladder:
+        """The ladder without the factors and powers that have no weight."""
+        f, a = (self.weights > 0).any(axis=1), (self.weights > 0).any(axis=0)
+        return replace(self, factors=self.factors[f], alphas=self.alphas[a], weights=self.weights[np.ix_(f, a)])
+
+
+@dataclass(frozen=True)
+class LadderPoints:
+    """Points in one representation, bound to the covariance of a ladder."""
+
+    ladder: Ladder
+    points: Any
+    """A `Bound` of the covariance."""
+    known: NDArray | None = None
+    """log q of each factor and point, shape (F, n), if it is known."""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows) -> LadderPoints:
+        return replace(self, points=self.points[rows], known=None if self.known is None else self.known[:, rows])
+
+    def at(self, X) -> LadderPoints:
+        """Other points in the same representation."""
+        return LadderPoints(self.ladder, self.points.at(self.ladder.represent(X)))
+
+    def left_out(self, rows: NDArray) -> LadderPoints:
+        """The points under the representation that was learned without them, if it was learned from labels."""
+        transform = self.ladder.transform
+        last = transform[-1] if isinstance(transform, Pipeline) else transform
+        correct = getattr(last, "left_out", None)
+        if correct is None:
+            return self
+        directions, factors = correct(self.points.X[self.points.rows], rows)
+        stretch = Stretch(directions, factors.astype(directions.dtype))
+        return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
+
+
+def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray | None, omitted=None) -> NDArray:
+    """log q of each factor: log of the sum of kernel values over reference points, shape (F, n).
+
+    `omitted` says for each point which reference point does not count, -1 for none.
+    """
+    omitted = np.full(len(rows), -1) if omitted is None else omitted
+    factors, n = rows.ladder.factors, len(rows)
+    found = np.empty((len(factors), n))
+    weights = np.ones(len(reference)) if counts is None else counts.astype(float)
+    for some in gen_batches(n, max(1, VALUES // len(reference))):
+        adder = _Total(weights.astype(rows.points.dtype), np.zeros((len(factors), some.stop - some.start)))
+        tops = rows.points[some].walk(reference.points, factors, omitted[some], adder)
+        with np.errstate(divide="ignore"):  # a point without any other
+            found[:, some] = np.log(adder.sums) + tops
+    return found
+
+
+@dataclass(frozen=True)
+class _Total:
+    """Adds the tiles of a walk over all columns."""
+
+    weights: NDArray
+    sums: NDArray
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        self.sums[k] += tile @ self.weights[start : start + tile.shape[1]]
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])
