@@ -45,6 +45,14 @@ def test_many_points_are_judged_by_some_of_them(monkeypatch):
     assert some.loo_error * 60 == pytest.approx(round(some.loo_error * 60))
 
 
+def test_many_classes_are_judged_by_as_many_points_as_fit_into_memory(monkeypatch):
+    assert learn._rows(50, 10**6).tolist() == list(range(50))
+    monkeypatch.setattr(learn, "MOST_VALUES", 1000)
+    assert len(learn._rows(50, 100)) == 10
+    assert len(learn._rows(50, 10**6)) == 1
+    assert np.isfinite(learned().mean).all()
+
+
 def test_labels_without_meaning_give_the_class_shares():
     rng = np.random.default_rng(0)
     noise = Labelled(rng.normal(size=(200, 3)), (rng.random(200) < 0.3).astype(int), 2)

@@ -26,7 +26,12 @@ DropOption = Annotated[
 ]
 LengthScaleOption = Annotated[
     float | None,
-    typer.Option("--length-scale", "-l", metavar="X", help="Length scale to use. Default: it is chosen."),
+    typer.Option(
+        "--length-scale",
+        "-l",
+        metavar="X",
+        help="Length scale to use, in every representation of a mixture. Default: it is chosen.",
+    ),
 ]
 TableOutputOption = Annotated[
     Path | None,

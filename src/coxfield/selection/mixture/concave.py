@@ -41,7 +41,8 @@ class Problem:
         relative = sums - sums.mean(axis=2, keepdims=True)
         scale = np.abs(relative - relative.mean(axis=1, keepdims=True)).max(axis=(1, 2))
         scale = np.where(scale > 0, scale, np.inf)  # a member that says nothing has no weight
-        return cls((relative / scale[:, None, None]).reshape(len(sums), -1), scale, y, counts, centre)
+        relative /= scale[:, None, None]
+        return cls(relative.reshape(len(sums), -1), scale, y, counts, centre)
 
     @property
     def n_members(self) -> int:

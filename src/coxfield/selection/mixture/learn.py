@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
+MOST_VALUES = 2**26  # class sums of all members that are held: half a gigabyte
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,11 @@ def learn_mixture(
     verbose : int
         Above 0, show the progress.
     """
-    rows = np.arange(len(labelled))
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False))
+    members = sum(ladder.weights.size for ladder in bank)
+    rows = _rows(len(labelled), members * labelled.n_classes)
     shares = np.bincount(labelled.y, labelled.counts, minlength=labelled.n_classes) / labelled.counts.sum()
     centre = mean + np.log(shares) if learn_mean else mean
-    members, units = sum(ladder.weights.size for ladder in bank), work_units(labelled, bank, rows)
-    with progress(f"leave-one-out sums of {members} covariances", units, verbose) as done:
+    with progress(f"leave-one-out sums of {members} covariances", work_units(labelled, bank, rows), verbose) as done:
         found = member_sums(labelled, bank, rows, done)
     y, counts = labelled.y[rows], labelled.counts[rows]
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
@@ -74,6 +73,12 @@ def learn_mixture(
     error = float(np.average(scores.argmax(axis=1) != y, weights=counts))
     mixture = _survivors(labelled, bank, found, solution)
     return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error)
+
+
+def _rows(n: int, values: int) -> NDArray:
+    """The rows whose probabilities count, so many that `values` numbers for each fit into memory."""
+    most = min(MOST_ROWS, max(1, MOST_VALUES // values))
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
 def _faintest(problem: Problem, solution: Solution) -> Solution:
