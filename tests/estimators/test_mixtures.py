@@ -100,6 +100,17 @@ def test_sparse_points_are_classified_without_whitening():
     np.testing.assert_allclose(clf.predict_proba(X), clf.predict_proba(sparse.csr_array(X)), rtol=1e-9)
 
 
+def test_heavy_tails_need_no_care():
+    X, y = blobs(n=200, apart=3.0)
+    test_X, test_y = blobs(n=200, apart=3.0, seed=1)
+    plain = LGCPClassifier().fit(X, y)
+    clf = LGCPClassifier().fit(np.exp(3 * X), y)
+    assert clf.score(np.exp(3 * test_X), test_y) > plain.score(test_X, test_y) - 0.03
+    assert {"compressed", "compressed, whitened"} & set(clf.mixture_["representation"])
+    far = clf.predict_proba(np.full((1, 3), 1e300))
+    np.testing.assert_allclose(far, softmax(clf.mean_)[None], rtol=1e-6)
+
+
 def test_a_bank_may_be_given():
     X, y = blobs()
     clf = LGCPClassifier([RBF(1.0), Matern(2.0), Member(RBF(1.0), PCA(2)), Member(transform="whitened")]).fit(X, y)
@@ -141,6 +152,7 @@ ODD = {
     "a discrete column": lambda X, y: (np.column_stack([X[:, :2], X[:, 2] > 0]), y),
     "an outlier": lambda X, y: (np.vstack([X, np.full((1, 3), 1e6)]), np.r_[y, 0]),
     "far from the origin": lambda X, y: (X + 1e6, y),
+    "heavy tails": lambda X, y: (np.exp(4 * X), y),
     "one feature": lambda X, y: (X[:, :1], y),
 }
 

@@ -42,6 +42,7 @@ _MIXTURE = tuple(
     f"coxfield.kernels.{name}"
     for name in (
         "member.Member",
+        "compression.Compression",
         "mixture_ladder.Ladder",
         "mixture.Mixture",
         "radial.Radial",

@@ -18,8 +18,9 @@ class Member:
         Never negative. None for squared exponentials at all useful length scales.
     transform : str or transformer of scikit-learn, default="raw"
         The representation: "raw" (the features as they are), "standardised", "whitened" (by their covariance within
-        classes, `coxfield.kernels.whitening.Whitening`), "principal" (40 principal directions), "principal, whitened"
-        (both), or a transformer, which is fitted to the training points and their labels.
+        classes, `coxfield.kernels.whitening.Whitening`), "principal" (40 principal directions), "compressed" (heavy
+        tails are compressed, `coxfield.kernels.compression.Compression`), "principal, whitened", "compressed,
+        whitened", or a transformer, which is fitted to the training points and their labels.
     alphas : tuple of float, default=(0.5, 0.75)
         Powers of the density by which the kernel may be divided; 0 for the kernel itself. The mixture chooses among
         them.

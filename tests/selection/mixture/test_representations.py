@@ -20,7 +20,17 @@ def test_few_features_have_no_principal_directions():
 
 
 def test_many_features_and_points_have():
-    assert names(problem(n=100, d=2 * DIRECTIONS)) == list(NAMED)
+    expected = ["raw", "standardised", "whitened", "principal", "principal, whitened"]
+    assert names(problem(n=100, d=2 * DIRECTIONS)) == expected
+
+
+def test_heavy_tails_are_compressed():
+    labelled = problem(n=100)
+    heavy = Labelled(labelled.X**5, labelled.y, 3)
+    assert names(heavy) == ["raw", "standardised", "whitened", "compressed", "compressed, whitened"]
+    found = Representations(heavy).of("compressed, whitened")
+    assert found.points.shape == (100, 3)
+    assert hasattr(found.transform[-1], "left_out")
 
 
 def test_one_feature_has_one_representation():

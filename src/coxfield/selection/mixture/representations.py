@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from coxfield.kernels.compression import Compression, heavy_tailed
 from coxfield.kernels.whitening import Whitening
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Labelled
 
 RAW, STANDARDISED, WHITENED = "raw", "standardised", "whitened"
-PRINCIPAL, BOTH = "principal", "principal, whitened"
+PRINCIPAL, PRINCIPAL_WHITENED = "principal", "principal, whitened"
+COMPRESSED, COMPRESSED_WHITENED = "compressed", "compressed, whitened"
 DIRECTIONS = 40  # principal directions, where there are at least twice as many features
 MOST_DIRECTIONS = 2000  # that are whitened: the time grows like the cube of their number
 
@@ -81,7 +83,7 @@ class Representations:
             return clone(transform).fit(X, y)
         if transform not in NAMED:
             raise ValueError(f"transform must be {_ALLOWED} or a transformer of scikit-learn; got {transform!r}")
-        if transform in (WHITENED, PRINCIPAL, BOTH) and sparse.issparse(X):
+        if transform not in (RAW, STANDARDISED) and sparse.issparse(X):
             raise ValueError(f"sparse points have no representation {transform!r}: give a dense array")
         return NAMED[transform](X, y, weights)
 
@@ -95,11 +97,14 @@ class Representations:
             return bool(scale.max() > scale.min() * (1 + 1e-6))
         if sparse.issparse(X):
             return False
-        many = min(X.shape) >= 2 * DIRECTIONS
-        if transform == PRINCIPAL:
-            return many
-        spread_within = any((X[y == c] != X[y == c][:1]).any() for c in range(self.labelled.n_classes))
-        return spread_within and (many if transform == BOTH else min(X.shape) <= MOST_DIRECTIONS)
+        if transform in (PRINCIPAL, PRINCIPAL_WHITENED) and min(X.shape) < 2 * DIRECTIONS:
+            return False
+        if transform in (COMPRESSED, COMPRESSED_WHITENED) and not heavy_tailed(X):
+            return False
+        if transform in (WHITENED, COMPRESSED_WHITENED) and min(X.shape) > MOST_DIRECTIONS:
+            return False
+        within = any((X[y == c] != X[y == c][:1]).any() for c in range(self.labelled.n_classes))
+        return within or transform in (PRINCIPAL, COMPRESSED)
 
 
 def _standardised(X, y: NDArray, weights: NDArray | None) -> Any:
@@ -114,9 +119,13 @@ def _principal(X, y: NDArray, weights: NDArray | None) -> Any:
     return PCA(DIRECTIONS, random_state=0).fit(X)
 
 
-def _principal_whitened(X, y: NDArray, weights: NDArray | None) -> Any:
-    steps = make_pipeline(PCA(DIRECTIONS, random_state=0), Whitening())
-    return steps.fit(X, y, whitening__sample_weight=weights)
+def _compressed(X, y: NDArray, weights: NDArray | None) -> Any:
+    return Compression().fit(X)
+
+
+def _whitened_after(step: Any) -> Callable:
+    """A step, then whitening."""
+    return lambda X, y, weights: make_pipeline(clone(step), Whitening()).fit(X, y, whitening__sample_weight=weights)
 
 
 NAMED: dict[str, Callable] = {
@@ -124,6 +133,8 @@ NAMED: dict[str, Callable] = {
     STANDARDISED: _standardised,
     WHITENED: _whitened,
     PRINCIPAL: _principal,
-    BOTH: _principal_whitened,
+    PRINCIPAL_WHITENED: _whitened_after(PCA(DIRECTIONS, random_state=0)),
+    COMPRESSED: _compressed,
+    COMPRESSED_WHITENED: _whitened_after(Compression()),
 }
 _ALLOWED = ", ".join(map(repr, NAMED))
