@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.distances import Stretch
@@ -89,9 +88,8 @@ class LadderPoints:
 
     def left_out(self, rows: NDArray) -> LadderPoints:
         """The points under the representation that was learned without them, if it was learned from labels."""
-        transform = self.ladder.transform
-        last = transform[-1] if isinstance(transform, Pipeline) else transform
-        correct = getattr(last, "left_out", None)
+        steps = getattr(self.ladder.transform, "steps", None)  # of a pipeline
+        correct = getattr(steps[-1][1] if steps else self.ladder.transform, "left_out", None)
         if correct is None:
             return self
         directions, factors = correct(self.points.X[self.points.rows], rows)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Kernel
-from sklearn.neighbors import NearestNeighbors
 
 from coxfield.kernels.distances import TOLERABLE, centre, place, product_error
 from coxfield.kernels.member import Member
@@ -99,6 +98,8 @@ def _along_path(member: Member, seen: Representations, length_scales) -> Ladder:
 
 def _scales(Z: Any, unit: float | NDArray, weights: NDArray | None) -> NDArray:
     """Length scales from twice the root mean square distance, by sqrt(2), to a third of a nearest distance."""
+    from sklearn.neighbors import NearestNeighbors
+
     longest = default_factors(spread(Z, unit, weights))
     points = place(Z, unit, centre(Z))
     rows = np.random.default_rng(0).permutation(len(points))[:FEW]

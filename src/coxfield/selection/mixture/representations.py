@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from coxfield.kernels.compression import Compression, heavy_tailed
@@ -115,26 +113,35 @@ def _whitened(X, y: NDArray, weights: NDArray | None) -> Any:
     return Whitening().fit(X, y, weights)
 
 
-def _principal(X, y: NDArray, weights: NDArray | None) -> Any:
-    return PCA(DIRECTIONS, random_state=0).fit(X)
+def _principal_directions() -> Any:
+    from sklearn.decomposition import PCA  # only those who need it pay for the import
+
+    return PCA(DIRECTIONS, random_state=0)
 
 
-def _compressed(X, y: NDArray, weights: NDArray | None) -> Any:
-    return Compression().fit(X)
+def _alone(step: Callable[[], Any]) -> Callable:
+    """A transformer that uses neither labels nor weights."""
+    return lambda X, y, weights: step().fit(X)
 
 
-def _whitened_after(step: Any) -> Callable:
-    """A step, then whitening."""
-    return lambda X, y, weights: make_pipeline(clone(step), Whitening()).fit(X, y, whitening__sample_weight=weights)
+def _then_whitened(step: Callable[[], Any]) -> Callable:
+    """Such a transformer, then whitening."""
+
+    def fitted(X, y: NDArray, weights: NDArray | None) -> Any:
+        from sklearn.pipeline import make_pipeline
+
+        return make_pipeline(step(), Whitening()).fit(X, y, whitening__sample_weight=weights)
+
+    return fitted
 
 
 NAMED: dict[str, Callable] = {
     RAW: lambda X, y, weights: None,
     STANDARDISED: _standardised,
     WHITENED: _whitened,
-    PRINCIPAL: _principal,
-    PRINCIPAL_WHITENED: _whitened_after(PCA(DIRECTIONS, random_state=0)),
-    COMPRESSED: _compressed,
-    COMPRESSED_WHITENED: _whitened_after(Compression()),
+    PRINCIPAL: _alone(_principal_directions),
+    PRINCIPAL_WHITENED: _then_whitened(_principal_directions),
+    COMPRESSED: _alone(Compression),
+    COMPRESSED_WHITENED: _then_whitened(Compression),
 }
 _ALLOWED = ", ".join(map(repr, NAMED))
