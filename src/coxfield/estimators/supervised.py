@@ -36,7 +36,7 @@ FITTED = ("selection_path_", "learning_path_", "loo_error_", "mixture_")  # attr
 
 
 class LGCPClassifier(ScoredClassifier, BaseEstimator):
-    r"""Classify by log Gaussian Cox processes, one per class: a probabilistic classifier without training.
+    r"""Classify by log Gaussian Cox processes, one per class: a probabilistic classifier in closed form.
 
     The probability of class i at x* is softmax(F)_i with
 

@@ -64,6 +64,14 @@ def test_labels_without_meaning_give_the_class_shares():
     assert found.loo_error <= noise.y.mean() + 0.05
 
 
+def test_points_on_a_grid_whose_labels_say_nothing():
+    X = np.array([[1, 3], [1, 3], [2, 1], [2, 1], [3, 3], [3, 3], [4, 1], [4, 1]] * 2, dtype=float)
+    y = np.array([0, 0, 1, 1] * 4)
+    found = learned(Labelled(X[:, ::-1], np.roll(y, 1), 2))
+    assert len(found.table["weight"]) >= 1
+    assert np.isfinite(found.table["share"]).all()
+
+
 def test_two_points_are_enough():
     found = learned(Labelled(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([0, 1]), 2))
     assert np.isfinite(found.mean).all()

@@ -11,6 +11,8 @@ from coxfield.calibration import Reliability
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
 
 def sums(judged: Reliability) -> dict[str, Any]:
     """The log loss, and sums over the points of each bin."""
@@ -38,3 +40,17 @@ def pooled(results: Sequence[Mapping[str, Any]]) -> Reliability:
         means = confidence / counts, right / counts, np.sqrt(variance) / counts
     loss = np.average([result["log_loss"] for result in results], weights=[sum(one["counts"]) for one in bins])
     return Reliability(np.array(bins[0]["edges"]), *means, counts, float(loss), float(1 - right.sum() / counts.sum()))
+
+
+def in_double(probabilities: NDArray) -> NDArray:
+    """Probabilities in double precision. They sum to one there, too, as the log loss of scikit-learn demands.
+
+    It holds probabilities above the precision of their type, so that a log loss in single precision would be lower.
+
+    Examples
+    --------
+    >>> in_double(np.array([[0.1, 0.9]], dtype=np.float32)).sum().item()
+    1.0
+    """
+    double = probabilities.astype(np.float64)
+    return double / double.sum(axis=1, keepdims=True)

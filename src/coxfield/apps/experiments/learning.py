@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import log_loss
 
 from coxfield import LGCPClassifier
-from coxfield.apps.experiments.bins import pooled, sums
+from coxfield.apps.experiments.bins import in_double, pooled, sums
 from coxfield.apps.experiments.partitions import RANDOM
 from coxfield.apps.experiments.peers import gaussian_process, support_vectors
 from coxfield.apps.experiments.supervised_sets import RECIPES, load
@@ -69,7 +69,7 @@ def measure(data: str, method: str, seed: int) -> dict[str, Any]:
     classifier = METHODS[method](X_train.shape[1], np.unique(y_train).tolist()).fit(X_train, y_train)
     return {
         "train": len(y_train),
-        "log_loss": float(log_loss(y_test, classifier.predict_proba(X_test), labels=classifier.classes_)),
+        "log_loss": float(log_loss(y_test, in_double(classifier.predict_proba(X_test)), labels=classifier.classes_)),
         "error": 100 * float(np.mean(classifier.predict(X_test) != y_test)),
     }
 

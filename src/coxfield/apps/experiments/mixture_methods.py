@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from coxfield import LGCPClassifier, threads
-from coxfield.apps.experiments.bins import sums
+from coxfield.apps.experiments.bins import in_double, sums
 from coxfield.apps.experiments.peers import (
     FINE,
     gaussian_process,
@@ -68,7 +68,7 @@ def measure(data: str, method: str, seed: int) -> dict[str, Any]:
     fitted = perf_counter()
     probabilities = classifier.predict_proba(X_test)
     predicted = perf_counter()
-    judged = reliability(y_test, _doubled(probabilities), classifier.classes_)
+    judged = reliability(y_test, in_double(probabilities), classifier.classes_)
     measured = {
         "train": len(y_train),
         # Where probabilities are equal after rounding, LGCP still decides by its scores.
@@ -83,12 +83,6 @@ def measure(data: str, method: str, seed: int) -> dict[str, Any]:
 def _error(classifier: Any, X: NDArray, y: NDArray) -> float:
     """Share of wrong decisions, in per cent."""
     return 100 * float(np.mean(classifier.predict(X) != y))
-
-
-def _doubled(probabilities: NDArray) -> NDArray:
-    """Probabilities in double precision. They sum to one there, too, as the log loss of scikit-learn demands."""
-    double = probabilities.astype(np.float64)
-    return double / double.sum(axis=1, keepdims=True)
 
 
 def _members(classifier: Any) -> dict[str, int]:

@@ -64,11 +64,11 @@ def learn_mixture(
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
     problem = Problem.of(found.sums, y, counts * (len(labelled) / len(rows)), centre)
     solution = problem.solve(learn_mean=learn_mean)
-    if not solution.weights.any():
-        solution = _faintest(problem, solution)
     few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
     if few.sum() < np.count_nonzero(solution.weights):
         solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
+    if not solution.weights.any():
+        solution = _faintest(problem, solution)
     scores = solution.mean + np.einsum("m,mjc->jc", solution.weights, found.sums)
     error = float(np.average(scores.argmax(axis=1) != y, weights=counts))
     mixture = _survivors(labelled, bank, found, solution)
