@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PARTITIONS = {"Synth": 1, "Diabetes": 1, "Banana": 10}  # 1: the standard one
 QUICK = {"Synth": 1, "Diabetes": 1, "Banana": 2}
 METHODS = {
-    "LGCP": LGCPClassifier,
+    "LGCP": lambda: LGCPClassifier(selection="loo_error"),
     "two cycles": lambda: PermanentalClassifier(cycles=2),
     "three cycles": lambda: PermanentalClassifier(cycles=3),
     "four cycles": lambda: PermanentalClassifier(cycles=4),
