@@ -103,15 +103,19 @@ def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray |
     `omitted` says for each point which reference point does not count, -1 for none.
     """
     omitted = np.full(len(rows), -1) if omitted is None else omitted
-    factors, n = rows.ladder.factors, len(rows)
-    found = np.empty((len(factors), n))
-    weights = np.ones(len(reference)) if counts is None else counts.astype(float)
-    for some in gen_batches(n, max(1, VALUES // len(reference))):
-        adder = _Total(weights.astype(rows.points.dtype), np.zeros((len(factors), some.stop - some.start)))
-        tops = rows.points[some].walk(reference.points, factors, omitted[some], adder)
-        with np.errstate(divide="ignore"):  # a point without any other
-            found[:, some] = np.log(adder.sums) + tops
+    found = np.empty((len(rows.ladder.factors), len(rows)))
+    weights = np.ones(len(reference)) if counts is None else counts
+    for some in gen_batches(len(rows), max(1, VALUES // len(reference))):
+        found[:, some] = log_totals(rows[some], reference, weights.astype(rows.points.dtype), omitted[some])
     return found
+
+
+def log_totals(rows: LadderPoints, reference: LadderPoints, weights: NDArray, omitted: NDArray) -> NDArray:
+    """`log_densities` of so few points that all their kernel values may be held at a time."""
+    adder = _Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
+    tops = rows.points.walk(reference.points, rows.ladder.factors, omitted, adder)
+    with np.errstate(divide="ignore"):  # a point without any other
+        return np.log(adder.sums) + tops
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sklearn import get_config
 from coxfield.engine.tiles import over_rows, whole_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -74,20 +74,26 @@ def _all_rows(labelled: Labelled, part: Part) -> tuple[NDArray, Bound]:
 def _part_logs(part: Part, points: Bound, own: NDArray, factors: NDArray) -> NDArray:
     """Log sums of some points over a part, shape (factors, points, classes of the part)."""
     sums = np.zeros((len(factors), len(points), len(part.classes)))
-    tops = points.walk(part.points, factors, own, _Adder(part.weights, sums))
+    tops = points.walk(part.points, factors, own, Adder([[part.weights]] * len(factors), sums[:, None]))
     with np.errstate(divide="ignore"):
         return np.log(sums) + tops[:, :, None]
 
 
 @dataclass(frozen=True)
-class _Adder:
-    """Adds the tiles of a walk to the class sums."""
+class Adder:
+    """Adds the tiles of a walk to class sums, once for each set of weights."""
 
-    weights: ClassWeights
+    weights: Sequence[Sequence[ClassWeights]]
+    """For each factor, one or more sets of weights."""
     sums: NDArray
+    """Shape (factors, sets, rows, classes)."""
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
-        self.weights.add(tile, start, self.sums[k])
+        """Add a tile."""
+        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
+            weights.add(tile, start, sums)
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        self.weights.add_entries(at, columns, values, self.sums[k])
+        """Add single values of a tile."""
+        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
+            weights.add_entries(at, columns, values, sums)

@@ -14,6 +14,8 @@ import numpy as np
 
 from coxfield.engine.tiles import over_rows, whole_rows
 from coxfield.engine.weights import Segments
+from coxfield.kernels.mixture_ladder import log_totals
+from coxfield.selection.loo_sums import Adder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
-    from coxfield.engine.weights import ClassWeights
     from coxfield.kernels.mixture_ladder import Ladder, LadderPoints
 
 
@@ -65,17 +66,13 @@ def work_units(labelled: Labelled, bank: Sequence[Ladder], rows: NDArray) -> int
 
 def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
     """log of the density of each point without its own term, shape (F, n)."""
-    factors, n, bound = points.ladder.factors, len(points), points.points
-    found = np.empty((len(factors), n))
-    weights = Segments(np.zeros(1, dtype=int), counts.astype(bound.dtype))
+    n, dtype = len(points), points.points.dtype
+    found, weights = np.empty((len(points.ladder.factors), n)), counts.astype(dtype)
 
     def work(some: slice) -> None:
-        sums = np.zeros((len(factors), some.stop - some.start, 1))
-        tops = bound[some].walk(bound, factors, np.arange(n)[some], _Adder([[weights]] * len(factors), sums[:, None]))
-        with np.errstate(divide="ignore"):
-            found[:, some] = np.log(sums[:, :, 0]) + tops
+        found[:, some] = log_totals(points[some], points, weights, np.arange(n)[some])
 
-    over_rows(work, n, whole_rows(n, n, bound.dtype.itemsize), done)
+    over_rows(work, n, whole_rows(n, n, dtype.itemsize), done)
     return found
 
 
@@ -91,7 +88,7 @@ def _ladder_sums(points: LadderPoints, weights: Segments, log_q, others, order, 
 
     def work(some: slice) -> None:
         sums = np.zeros((len(log_q), len(scaled[0]), some.stop - some.start, weights.n_classes))
-        tops = queries.points[some].walk(bound, ladder.factors, place[some], _Adder(scaled, sums))
+        tops = queries.points[some].walk(bound, ladder.factors, place[some], Adder(scaled, sums))
         with np.errstate(divide="ignore"):
             logs = np.log(sums) + tops[:, None, :, None]
         own = np.logaddexp.reduce(logs[:, -1], axis=-1) if again else others[:, place[some]]
@@ -100,20 +97,3 @@ def _ladder_sums(points: LadderPoints, weights: Segments, log_q, others, order, 
 
     over_rows(work, len(place), whole_rows(len(place), len(points), bound.dtype.itemsize), done)
     return found
-
-
-@dataclass(frozen=True)
-class _Adder:
-    """Adds the tiles of a walk to sums, once for each scaling of the weights."""
-
-    weights: Sequence[Sequence[ClassWeights]]
-    sums: NDArray
-    """Shape (factors, scalings, rows, classes)."""
-
-    def add(self, k: int, start: int, tile: NDArray) -> None:
-        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
-            weights.add(tile, start, sums)
-
-    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
-            weights.add_entries(at, columns, values, sums)
