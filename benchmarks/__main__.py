@@ -14,6 +14,7 @@ from benchmarks import (
     prediction,
     pseudo_likelihood,
     samplers,
+    sparse_field,
 )
 
 parser = argparse.ArgumentParser(description="Measure speed and memory as ratios against peers in the same run.")
@@ -27,6 +28,7 @@ for benchmark in (
     cross_validation,
     few_labels,
     map_labels,
+    sparse_field,
     gaussian_field,
     permanental,
     samplers,

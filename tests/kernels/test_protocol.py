@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 import mixtures
@@ -10,7 +11,8 @@ from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled, store_labels
 from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
-from coxfield.kernels.held import HeldPoints, hold
+from coxfield.kernels.graph import Graph
+from coxfield.kernels.held import hold
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.values import values
@@ -32,6 +34,8 @@ CASES["sum"] = (summed(), X, 0.4 * RBF(0.6)(X) + 1.5 * (2.0 * RBF([1.0, 2.0, 0.5
 LEARNED = mixtures.example(Labelled(RNG.normal(size=(20, 3)), np.arange(20) % 3, 3))
 CASES["mixture"] = (LEARNED, X, mixtures.by_loops(LEARNED, X))
 CASES["rows"] = (RowCovariance(PLAIN(X)), ROWS, PLAIN(X))
+LINKS = PLAIN(X) * (np.abs(np.arange(12)[:, None] - np.arange(12)) % 11 < 4) * (1 - np.eye(12))
+CASES["graph"] = (Graph(sparse.csr_array(LINKS)), ROWS, LINKS)
 
 
 def assert_same_covariances(found, expected, of=slice(None), columns=slice(None)):
@@ -135,7 +139,7 @@ def test_a_walk_visits_every_factor(case):
 def test_held_covariances_are_the_same_covariances(case):
     covariance, points, expected = case
     bound = hold(covariance.bind(points))
-    assert isinstance(bound, HeldPoints)
+    assert bound.held
     assert_same_covariances(bound.tile(bound), expected)
     some = bound[[7, 1, 4]]
     assert_same_covariances(some.tile(bound[:5]), expected, [7, 1, 4], slice(5))

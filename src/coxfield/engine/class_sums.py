@@ -92,10 +92,13 @@ def _group_sums(group: Group, queries: Bound, leave_out) -> NDArray:
 
 def _part_sums(part: Part, queries: Bound, leave_out) -> NDArray:
     n, columns = len(queries), len(part.rows)
-    step, width = tile_shape(n, columns, queries.dtype.itemsize)
     own = None if leave_out is None else part.column_of(leave_out)
     summing = queries.summing(part.points, part.weights)
     sums = np.zeros((summing.layers, n, len(part.classes)))
+    if not summing.tiled:
+        summing.add(slice(0, n), slice(0, columns), own, np.empty((0, 0)), sums)
+        return summing.total(sums)
+    step, width = tile_shape(n, columns, queries.dtype.itemsize)
 
     def work(rows: slice) -> None:
         room = np.empty((rows.stop - rows.start, width), queries.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,12 @@ def check_labels(labels, X, n_classes: int | None) -> NDArray:
     if labels.min(initial=0) < -1 or (n_classes is not None and top >= n_classes):
         raise ValueError(f"labels must lie between -1 and n_classes - 1, got {labels.min()} to {top}")
     return labels.astype(int)
+
+
+def number_of_classes(labels: NDArray, *per_class) -> int:
+    """The least number of classes, at least two, that fits the labels and whatever is given once per class."""
+    given = [len(one) for one in per_class if isinstance(one, list | tuple | Mapping | np.ndarray)]
+    return max([2, int(labels.max(initial=-1)) + 1, *given])
 
 
 def field_covariances(kernel, n_classes: int, n_features: int) -> PerClass[Covariance]:

@@ -74,7 +74,7 @@ class Coupling:
     def edges(self, pairs: Pairs) -> Edges:
         """The given pairs with their weights."""
         i, j = pairs.ends
-        return Edges(i, j, self.weights(i, j))
+        return Edges(i, j, self.weights(i, j), pairs.complete)
 
     def _weights(self, covariance: Callable[[int], NDArray], ends: Callable) -> NDArray:
         """(C1 + C0) / 2; `ends` gives the entries of an array at the first ends of pairs, and groups at the second."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +14,9 @@ from coxfield import threads
 from coxfield.engine.class_sums import sums_at
 from coxfield.engine.decision import prior_terms
 from coxfield.engine.store import store_bound
-from coxfield.field.arguments import check_labels, field_covariances
+from coxfield.field.arguments import check_labels, field_covariances, number_of_classes
+from coxfield.field.graph_arguments import check_couplings, check_length, check_table, unary_costs
+from coxfield.kernels.graph import Graph
 from coxfield.kernels.held import all_held, hold
 from coxfield.kernels.per_class import PerClass, class_values
 from coxfield.kernels.values import bind_precisely, values
@@ -31,7 +32,7 @@ ENUMERABLE = 2**22  # labellings that may be held at once: 12 nodes of three cla
 
 @dataclass(frozen=True)
 class LabelField:
-    r"""The distribution of the unknown labels given the known ones. Build it with `from_points`.
+    r"""The distribution of the unknown labels given the known ones. Build it with `from_points` or `from_graph`.
 
     The weight of a labelling y of the unlabelled points is exp(-E(y)) with
 
@@ -91,13 +92,60 @@ class LabelField:
         """
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0)
         labels = check_labels(labels, X, n_classes)
-        given = [len(v) for v in (kernel, mean) if isinstance(v, (list, tuple, Mapping, np.ndarray))]
-        n_classes = n_classes or max([2, int(labels.max(initial=-1)) + 1, *given])
+        n_classes = n_classes or number_of_classes(labels, kernel, mean)
         covariances = field_covariances(kernel, n_classes, X.shape[1])
         means = class_values(mean, np.arange(n_classes), "mean", default=0.0)
         with threads.use(n_jobs):
             points = tuple(bind_precisely(covariance, X) for covariance in covariances.distinct)
             return cls.of_bound(X, covariances, points, labels, means)
+
+    @classmethod
+    def from_graph(cls, couplings, labels, *, unary=None, mean=0.0, n_classes: int | None = None) -> LabelField:
+        """Build the field of all nodes of a graph whose label is -1, given the others.
+
+        The couplings take the place of C(x_i, x_j), and all classes share them (Potts model). Only listed couplings are
+        visited. So a minimum cut of two classes is exact in one step, also for millions of nodes.
+
+        Parameters
+        ----------
+        couplings : {sparse matrix, array-like} of shape (n_nodes, n_nodes)
+            Symmetric, finite and not negative. An entry of 0 is the same as no entry. The diagonal is ignored: C(x, x)
+            would be the same constant for all classes.
+        labels : array-like of shape (n_nodes,)
+            Class numbers 0, ..., Q - 1, and -1 for unknown labels. All may be unknown.
+        unary : array-like of shape (n_nodes, Q), optional
+            Cost of each class at each node, such as a negative log likelihood. Rows of labelled nodes are ignored.
+        mean : float, or a sequence or mapping of floats, one per class
+        n_classes : int, optional
+            Q. By default one more than the largest label, at least two, and at least the number of columns of `unary`
+            or of means.
+
+        Examples
+        --------
+        A row of six pixels. The third one has an outlier, and the last one is labelled:
+
+        >>> import numpy as np
+        >>> from sklearn.feature_extraction.image import grid_to_graph
+        >>> from coxfield.field import LabelField, map_labels
+        >>> pixels = np.array([0.1, 0.2, 0.8, 0.0, 0.9, np.nan])
+        >>> costs = np.stack([pixels**2, (pixels - 1) ** 2], axis=1)
+        >>> field = LabelField.from_graph(0.5 * grid_to_graph(1, 6), [-1, -1, -1, -1, -1, 1], unary=costs)
+        >>> map_labels(field).labels
+        array([0, 0, 0, 0, 1])
+        """
+        graph = Graph(check_couplings(couplings))
+        n = graph.matrix.shape[0]
+        rows = np.arange(n)[:, None]
+        check_length(labels, n)
+        labels = check_labels(labels, rows, n_classes)
+        table = check_table(unary, n)
+        n_classes = n_classes or number_of_classes(labels, mean, table.T)
+        costs = unary_costs(table, labels, n_classes)
+        means = class_values(mean, np.arange(n_classes), "mean", default=0.0)
+        field = cls.of_bound(rows, PerClass.shared_by(graph, n_classes), (graph.bind(rows),), labels, means)
+        least = costs.min(axis=1)
+        relative = field.relative_unary + (costs - least[:, None])
+        return replace(field, relative_unary=relative, common_unary=field.common_unary + least)
 
     @classmethod
     def of_bound(cls, X, covariances: PerClass[Covariance], points: tuple[Bound, ...], labels, means) -> LabelField:

@@ -1,13 +1,19 @@
-"""All couplings of a field, some rows at a time: held if they fit into memory, otherwise computed each time."""
+"""All couplings of a field, some rows at a time.
+
+Couplings of listed links are a sparse matrix. Others are dense, held if they fit into memory and otherwise computed
+each time.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from coxfield.field.graph import listed_links
+from coxfield.field.linked_rows import LinkedRows
 from coxfield.kernels.held import MOST
 from coxfield.kernels.values import values
 
@@ -18,9 +24,37 @@ if TYPE_CHECKING:
     from coxfield.kernels.protocol import Bound
 
 
-@dataclass(frozen=True)
-class CouplingRows:
+class CouplingRows(Protocol):
     """Rows of the matrices C^(c)(x_i, x_j), 0 for i = j, one matrix for each different covariance."""
+
+    @property
+    def users(self) -> NDArray:
+        """Whether each class uses each covariance, shape (n_covariances, Q)."""
+
+    @property
+    def blocks(self) -> list[slice]:
+        """All rows, cut into blocks."""
+
+    @property
+    def held(self) -> bool:
+        """Whether all couplings are held."""
+
+    def values(self, k: int, rows: slice) -> Any:
+        """Couplings by covariance k between some nodes and all nodes, as a matrix. Do not write to them."""
+
+    def before(self, values: Any, rows: slice) -> Any:
+        """The part of `values` between nodes of the block and earlier nodes of the block, shape (rows, rows)."""
+
+    def after(self, k: int, rows: slice) -> NDArray:
+        """Couplings by covariance k between some nodes and all later nodes, as an array of numbers."""
+
+    def ends(self, k: int, rows: slice) -> tuple[NDArray, NDArray]:
+        """The nodes i and j of each number of `after`, in arrays that broadcast to its shape."""
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Couplings between all pairs; `CouplingRows` says what the methods are for."""
 
     points: tuple[Bound, ...]
     """The nodes, bound to each of the different covariances."""
@@ -49,8 +83,20 @@ class CouplingRows:
         return [self._evaluate(k, slice(0, self.n)) for k in range(len(self.points))]
 
     def values(self, k: int, rows: slice) -> NDArray:
-        """Couplings by covariance k between some nodes and all nodes. Do not write to them."""
+        """Whole rows."""
         return self._matrices[k][rows] if self.held else self._evaluate(k, rows)
+
+    def before(self, values: NDArray, rows: slice) -> NDArray:
+        """A triangle of whole rows."""
+        return np.tril(values[:, rows], -1)
+
+    def after(self, k: int, rows: slice) -> NDArray:
+        """Whole rows, 0 up to the node itself."""
+        return np.triu(self.values(k, rows), rows.start + 1)
+
+    def ends(self, k: int, rows: slice) -> tuple[NDArray, NDArray]:
+        """A column and a row of numbers."""
+        return np.arange(rows.start, rows.stop)[:, None], np.arange(self.n)[None]
 
     def _evaluate(self, k: int, rows: slice) -> NDArray:
         found = values(self.points[k][rows], self.points[k]).astype(float, copy=False)
@@ -60,7 +106,7 @@ class CouplingRows:
 
 
 def coupling_rows(field: LabelField, step: int) -> CouplingRows:
-    """The couplings of a field in blocks of `step` rows.
+    """The couplings of a field in blocks of `step` rows, or in larger blocks if they are listed.
 
     Examples
     --------
@@ -73,4 +119,5 @@ def coupling_rows(field: LabelField, step: int) -> CouplingRows:
            [0.6065, 0.    ]])
     """
     users = np.arange(len(field.points))[:, None] == field.covariances.owner
-    return CouplingRows(field.points, users, step)
+    links = listed_links(field.points)
+    return DenseRows(field.points, users, step) if links is None else LinkedRows(tuple(links), users)

@@ -35,6 +35,7 @@ class HeldPoints(PlainBound):
     """Number of each point in the set."""
     unit = 1.0
     floor = 0.0
+    held = True
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -127,11 +128,11 @@ def hold(points: Bound) -> Bound:
     [[0.6065], [0.6065]]
     """
     n = len(points)
-    if isinstance(points, HeldPoints) or n**2 > MOST:
+    if points.held or n**2 > MOST:
         return points
     return HeldPoints(points, values(points, points), np.arange(n))
 
 
 def all_held(points: Iterable[Bound]) -> bool:
     """Whether the covariances of all these points are held."""
-    return all(isinstance(bound, HeldPoints) for bound in points)
+    return all(bound.held for bound in points)

@@ -67,6 +67,7 @@ class MixtureSums:
     rows: MixedPoints
     columns: MixedPoints
     weights: Any
+    tiled = True
 
     @cached_property
     def _plan(self) -> list[_Layer]:

@@ -11,12 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+    from scipy import sparse
 
     from coxfield.kernels.protocol import Bound, Summing
 
 
 class PlainBound:
-    """The methods of `Bound` that only covariances learned from the points need to write themselves."""
+    """What only covariances that are learned, held or listed need to write themselves; see `Bound`."""
+
+    held = False
+
+    def links(self) -> sparse.csr_array | None:
+        """None, because any two points may have a covariance that is not 0."""
+        return None
 
     def left_out(self, rows: NDArray) -> Self:
         """The points unchanged: nothing in the covariance was learned from the rows."""
@@ -45,6 +52,7 @@ class PlainSums:
     columns: Bound
     weights: Any
     layers = 1
+    tiled = True
 
     def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
         """One tile, and its product with the weights."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+    from scipy import sparse
 
 
 class Covariance(Protocol):
@@ -63,6 +64,10 @@ class Bound(Protocol):
     def dtype(self) -> np.dtype:
         """Precision of a tile."""
 
+    @property
+    def held(self) -> bool:
+        """Whether values are looked up and not computed."""
+
     def __len__(self) -> int:
         """Number of points."""
 
@@ -111,6 +116,12 @@ class Bound(Protocol):
 
     def neighbours(self, count: int) -> NDArray:
         """For each point, `count` other points whose covariance with it is likely to be large, shape (n, count)."""
+
+    def links(self) -> sparse.csr_array | None:
+        """All covariances between different points that are not 0, if they are listed; None if they are not.
+
+        The matrix is symmetric and has no diagonal. Do not write to it.
+        """
 
     def walk(self, columns: Self, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
         """Hand the tiles for each factor of the length scale to `sink`, relative to the largest value of each row.
@@ -179,6 +190,10 @@ class Summing(Protocol):
     @property
     def layers(self) -> int:
         """Number of layers."""
+
+    @property
+    def tiled(self) -> bool:
+        """Whether `add` makes tiles. Otherwise one call is enough for all rows and columns."""
 
     def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
         """Add the sums over some columns.

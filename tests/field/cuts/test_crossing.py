@@ -65,6 +65,16 @@ def test_the_bound_is_never_slack_at_the_reference():
     assert len(crossing(coupling, labels, labels, NO_EDGES, 100).edges) == 0
 
 
+def test_a_complete_graph_lacks_nothing():
+    coupling, _, labels, reference = problem(6, n=8)
+    edges = coupling.edges(nearest_pairs(coupling.points[0]))
+    assert edges.complete
+    assert (edges + NO_EDGES).complete
+    found = crossing(coupling, labels, reference, edges, 10)
+    assert (found.sums == 0).all()
+    assert len(found.edges) == 0
+
+
 def test_single_precision_is_summed_in_double():
     coupling, weights, labels, _ = problem(4, dtype=np.float32)
     found = crossing(coupling, labels, labels, NO_EDGES, 0)

@@ -80,7 +80,7 @@ def crossing(coupling: Coupling, labels: NDArray, reference: NDArray, edges: Edg
     columns = np.concatenate([np.flatnonzero(~labels & reference), np.flatnonzero(~labels & ~reference)])
     corner = int((labels & reference).sum()), int((~labels & reference).sum())
     sums, heaviest, lock = np.zeros(len(labels)), _Heaviest(budget), Lock()
-    if not len(rows) or not len(columns):
+    if edges.complete or not len(rows) or not len(columns):
         return Crossing(sums, NO_EDGES)
     left, right = coupling[rows], coupling[columns]
     held = _Held.of(edges.cut_by(labels), rows, columns)

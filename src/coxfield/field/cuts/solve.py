@@ -14,7 +14,7 @@ from coxfield.field.cuts.bounds import lagrangian_bound
 from coxfield.field.cuts.expansion import expand
 from coxfield.field.cuts.mincut import TwoClasses, minimise
 from coxfield.field.cuts.persistency import persistent_labels
-from coxfield.field.graph import nearest_pairs
+from coxfield.field.graph import first_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,7 @@ def map_labels(
     with threads.use(n_jobs):
         if field.n_classes > 2:  # two classes take a few cuts, and look at a part of the couplings only
             field = field.held()
-        pairs = nearest_pairs(field.points[0])
+        pairs = first_pairs(field.points)
         with threads.alone() if field.is_held else nullcontext():
             return prove(field, find(field, pairs, init, **solver), tolerance)
 

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import expit
 
 from coxfield.field.partition.annealing import AnnealedWeights
-from coxfield.field.rows import coupling_rows
+from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,8 @@ def weigh_subgraphs(
     """
     check_applies(field)
     n = len(field)
-    couplings = coupling_rows(field, n).values(0, slice(0, n))
+    couplings = values(field.points[0], field.points[0]).astype(float)
+    np.fill_diagonal(couplings, 0)
     pairs = couplings[np.triu_indices(n, 1)]
     log_ones = float(np.log1p(np.tanh(pairs / 2)).sum())  # log S(1)
     log_factors = float((np.logaddexp(0, pairs) - np.log(2)).sum())

@@ -73,8 +73,8 @@ class Gibbs:
 
     def _draw_block(self, rng, indicators: NDArray, rows: slice, coupling: float) -> NDArray:
         """Replace the indicators of a block, and return the logits from which its nodes were drawn."""
-        tiles = [self._rows.values(k, rows) for k in range(len(self._rows.points))]
-        before = [np.tril(tile[:, rows], -1) for tile in tiles]
+        tiles = [self._rows.values(k, rows) for k in range(len(self._rows.users))]
+        before = [self._rows.before(tile, rows) for tile in tiles]
         old = indicators[rows].copy()
         noise = rng.gumbel(size=old.shape)
         fixed = coupling * self._sums(tiles, indicators) - self.field.relative_unary[rows, None]
@@ -87,9 +87,9 @@ class Gibbs:
             logits = fixed + coupling * self._sums(before, new - old)
         return logits
 
-    def _sums(self, tiles: list[NDArray], weights: NDArray) -> NDArray:
+    def _sums(self, tiles: list, weights: NDArray) -> NDArray:
         """Sum of C^(c)(x_i, x_j) weights_jc over the columns j of the tiles, shape (rows, n_chains, Q)."""
-        sums = np.empty((len(tiles[0]), *weights.shape[1:]))
+        sums = np.empty((tiles[0].shape[0], *weights.shape[1:]))
         for tile, users in zip(tiles, self._rows.users, strict=True):
             mine = weights[:, :, users]
             sums[:, :, users] = (tile @ mine.reshape(len(mine), -1)).reshape(-1, *mine.shape[1:])

@@ -16,7 +16,7 @@ import numpy as np
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.expansion import expand
 from coxfield.field.cuts.mincut import TwoClasses, minimise
-from coxfield.field.graph import nearest_pairs
+from coxfield.field.graph import first_pairs
 from coxfield.field.sampling.chains import State, initial_state
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class PerturbAndMap:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        return nearest_pairs(self.field.points[0])
+        return first_pairs(self.field.points)
 
     @cached_property
     def _coupling(self) -> Coupling:

@@ -22,7 +22,7 @@ import numpy as np
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.expansion import gains, in_turn
 from coxfield.field.cuts.maxflow import min_cut
-from coxfield.field.graph import NEIGHBOURS, Edges, nearest_pairs
+from coxfield.field.graph import NEIGHBOURS, Edges, first_pairs
 from coxfield.field.sampling.chains import State, initial_state
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class RandomisedCut:
     @cached_property
     def _graph(self) -> tuple[NDArray, Edges]:
         """Balanced unary terms minus the cheapest of each node, and the edges."""
-        pairs = nearest_pairs(self.field.points[0], self.neighbours)
+        pairs = first_pairs(self.field.points, self.neighbours)
         edges = [couple(self.field, c, [c]).edges(pairs) for c in range(self.field.n_classes)]
         sums = np.stack([one.node_sums(len(self.field)) for one in edges], axis=1)
         unary = self.field.relative_unary - sums / 2  # the identity of `LabelField.balanced_unary`, for the edges only

@@ -112,11 +112,12 @@ class SwendsenWang:
         if self.field.n_classes == 2:  # both classes are the only group
             return self.field.totals
         totals = np.empty((*mine.shape, self.field.n_classes))
-        present = (mine[:, :, None] == np.arange(mine.max(initial=0) + 1)).astype(float)
+        present = (mine.T[:, :, None] == np.arange(mine.max(initial=0) + 1)).astype(float)
         for rows in self._rows.blocks:
             for k, users in enumerate(self._rows.users):
-                sums = np.einsum("ij,kjg->kig", self._rows.values(k, rows), present, optimize=True)
-                own = np.take_along_axis(sums, mine[:, rows, None], axis=2)
+                sums = self._rows.values(k, rows) @ present.reshape(len(present), -1)
+                by_chain = sums.reshape(-1, *present.shape[1:]).transpose(1, 0, 2)
+                own = np.take_along_axis(by_chain, mine[:, rows, None], axis=2)
                 totals[:, rows, users] = own
         return totals
 
@@ -128,14 +129,15 @@ class SwendsenWang:
             together = groups[:, :, None] == groups[:, None]
             rates = coupling * together.astype(float) @ users / together.sum(axis=2)
             for rows in self._rows.blocks:
-                cumulative = self._cumulative(k, rows)
+                cumulative, ends = self._cumulative(k, rows), self._rows.ends(k, rows)
+                if not cumulative.size:
+                    continue
                 if coupling * cumulative[-1] < CROWDED * cumulative.size:
-                    found.append(_few_bonds(rng, cumulative, rows, labels, rates))
+                    found.append(_few_bonds(rng, cumulative, ends, labels, rates))
                 else:
-                    values = np.triu(self._rows.values(k, rows), rows.start + 1)
-                    found.append(_many_bonds(rng, values, rows, labels, rates))
-        ends = np.concatenate(found, axis=1)
-        return sparse.coo_array((np.ones(ends.shape[1], bool), tuple(ends)), shape=(labels.size, labels.size))
+                    found.append(_many_bonds(rng, self._rows.after(k, rows), ends, labels, rates))
+        bonds = np.concatenate(found, axis=1)
+        return sparse.coo_array((np.ones(bonds.shape[1], bool), tuple(bonds)), shape=(labels.size, labels.size))
 
     @cached_property
     def _held(self) -> dict[tuple[int, int], NDArray]:
@@ -145,33 +147,40 @@ class SwendsenWang:
         """Running sums of the couplings C_ij, i < j, of a block of rows."""
         held = self._held.get((k, rows.start))
         if held is None:
-            held = np.triu(self._rows.values(k, rows), rows.start + 1).cumsum()
+            held = self._rows.after(k, rows).cumsum()
             if self._rows.held:
                 self._held[k, rows.start] = held
         return held
 
 
-def _few_bonds(rng, cumulative: NDArray, rows: slice, labels: NDArray, rates: NDArray) -> NDArray:
+def _few_bonds(rng, cumulative: NDArray, ends: tuple[NDArray, NDArray], labels: NDArray, rates: NDArray) -> NDArray:
     """Bonds of some rows with all later nodes: a Poisson number of pairs, kept if their classes agree."""
     n_chains, n = labels.shape
     count = rng.poisson(rates.max() * cumulative[-1] * n_chains)
     chain = rng.integers(n_chains, size=count)
     sorted_draws = np.sort(rng.random(count)) * cumulative[-1]  # sorted, so that memory is read in order
     places = np.searchsorted(cumulative, sorted_draws, side="right")
-    i, j = np.divmod(np.minimum(places, cumulative.size - 1), n)
-    i += rows.start
+    i, j = _at(ends, np.minimum(places, cumulative.size - 1))
     label = labels[chain, i]
     kept = (label == labels[chain, j]) & (rng.random(count) * rates.max() < rates[chain, label])
     return (chain * n + np.stack([i, j]))[:, kept]
 
 
-def _many_bonds(rng, values: NDArray, rows: slice, labels: NDArray, rates: NDArray) -> NDArray:
+def _many_bonds(rng, values: NDArray, ends: tuple[NDArray, NDArray], labels: NDArray, rates: NDArray) -> NDArray:
     """Bonds of some rows with all later nodes, by one random number per pair."""
-    mine = labels[:, rows]
-    rate = np.take_along_axis(rates, mine, axis=1)[:, :, None]
+    mine, theirs = labels[:, ends[0]], labels[:, ends[1]]
+    rate = np.take_along_axis(rates, labels, axis=1)[:, ends[0]]
     bound = rng.random((len(labels), *values.shape)) < -np.expm1(-rate * values)
-    chain, i, j = np.nonzero(bound & (mine[:, :, None] == labels[:, None]))
-    return chain * labels.shape[1] + np.stack([i + rows.start, j])
+    bound &= mine == theirs
+    chain, place = np.nonzero(bound.reshape(len(labels), -1))
+    return chain * labels.shape[1] + np.stack(_at(ends, place))
+
+
+def _at(ends: tuple[NDArray, NDArray], places: NDArray) -> tuple[NDArray, ...]:
+    """Both ends of the pairs at some places of a block, read row by row."""
+    pairs = np.broadcast_arrays(*ends)
+    cells = np.unravel_index(places, pairs[0].shape)
+    return tuple(end[cells] for end in pairs)
 
 
 def _parts(labels: NDArray, size: int) -> list[NDArray]:
