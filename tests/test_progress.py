@@ -39,6 +39,13 @@ def test_a_terminal_gets_a_bar(monkeypatch, capsys):
     assert " s\n" not in err
 
 
+def test_work_of_one_step_ends_with_a_full_bar(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress("working", 1, verbose=True):
+        pass
+    assert "100%" in capsys.readouterr().err
+
+
 def test_a_terminal_without_rich_gets_one_line():
     done = run_without(
         ("rich",),

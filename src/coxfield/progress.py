@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def progress(description: str, total: int, verbose: bool | int) -> Iterator[Callable[[int], None] | None]:
     """Yield a function that is told how much was done since the last call, or None if `verbose` is false.
 
-    If standard error is a terminal and rich is installed, a bar moves there. Otherwise one line on standard error says
-    how long the work took.
+    If standard error is a terminal and rich is installed, a bar moves there. With a `total` of 1 nobody knows how much
+    is done, and the bar just moves until the work is. Elsewhere one line on standard error says how long it took.
     """
     if not verbose:
         yield None
@@ -52,7 +52,8 @@ def _bar(description: str, total: int) -> AbstractContextManager[Callable[[int],
     @contextmanager
     def drawn() -> Iterator[Callable[[int], None]]:
         with parts.Progress(*columns, console=Console(file=sys.stderr)) as bar:
-            task = bar.add_task(description, total=total)
+            task = bar.add_task(description, total=total if total > 1 else None)
             yield lambda done: bar.advance(task, done)
+            bar.update(task, total=total, completed=total)
 
     return drawn()

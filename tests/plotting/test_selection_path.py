@@ -19,7 +19,7 @@ def test_selection_path_is_drawn_as_it_was_tried():
 def test_cross_validated_path_is_drawn_where_it_was_tried():
     X, truth = make_circles(2, random_state=0)
     y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
-    clf = SLGCPClassifier(length_scales=[30.0, 1.0, 0.7]).fit(X, y)
+    clf = SLGCPClassifier(inference="map", length_scales=[30.0, 1.0, 0.7]).fit(X, y)
     ax = plot_selection_path(clf)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), 100 * clf.selection_path_["cv_error"])
     assert "cross-validation" in ax.get_ylabel()

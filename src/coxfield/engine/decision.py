@@ -66,3 +66,25 @@ class Scores:
         best = scores == scores.max(axis=1, keepdims=True)
         finite = np.maximum(self.sums.logs, np.finfo(float).min)  # a class without points may still win by its mean
         return np.where(best, finite, -np.inf).argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class StatedScores:
+    """Scores that are log probabilities, of classifiers that average probabilities. The same questions as `Scores`."""
+
+    log_probabilities: NDArray
+
+    @property
+    def values(self) -> NDArray:
+        """The log probabilities."""
+        return self.log_probabilities
+
+    @property
+    def relative(self) -> NDArray:
+        """The log probabilities."""
+        return self.log_probabilities
+
+    @property
+    def decisions(self) -> NDArray:
+        """Class of largest probability."""
+        return self.log_probabilities.argmax(axis=1)

@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 if TYPE_CHECKING:
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.decision import Scores, StatedScores
 
 
 class ScoredClassifier(ClassifierMixin):
     """A classifier whose scores are `Scores`; a subclass has `classes_` and the two methods below."""
 
-    def _scores(self, X) -> Scores:
+    def _scores(self, X) -> Scores | StatedScores:
         """Scores of new points, after checking them."""
         raise NotImplementedError
 

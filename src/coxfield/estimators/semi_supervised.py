@@ -1,4 +1,4 @@
-"""`SLGCPClassifier`: many points and few labels, by the most probable labelling of the label field or its marginals."""
+"""`SLGCPClassifier`: many points and few labels, by covariances of all points together or by the label field."""
 
 from __future__ import annotations
 
@@ -6,71 +6,71 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from coxfield import threads
-from coxfield.engine.store import Labelled
-from coxfield.estimators.draws import check_draws, draw
+from coxfield.estimators.draws import check_draws
+from coxfield.estimators.label_fields import FieldInference
+from coxfield.estimators.mixture_inference import MixtureInference
 from coxfield.estimators.scored import ScoredClassifier
-from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.estimators.trivial import warn_if_chains_disagree, warn_if_trivial
-from coxfield.estimators.validation import check_option, known_class_numbers, shown_kernel
-from coxfield.field import LabelField, MapResult, map_labels
-from coxfield.field.arguments import field_covariances
-from coxfield.kernels.per_class import PerClass, class_kernels, class_values
-from coxfield.kernels.sklearn_tree import rescale_variance
-from coxfield.selection.few_labels import Choice, best_variance
+from coxfield.estimators.trivial import warn_if_trivial
+from coxfield.estimators.validation import check_option, known_class_numbers
+from coxfield.kernels.per_class import class_values
 from coxfield.selection.folds import check_folds
-from coxfield.selection.grid import length_scale_of
-from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
-    from coxfield.engine.decision import Scores
-    from coxfield.field import Samples
+    from coxfield.engine.decision import Scores, StatedScores
 
 SELECTIONS = ("cv_error", None)
-INFERENCES = ("map", "marginals", "perturb_and_map")
+INFERENCES = ("auto", "mixture", "map", "marginals", "perturb_and_map")
 FITTED = (  # attributes that only some fits set
-    "selection_path_",
+    *("selection_path_", "kernel_", "classifier_"),
     *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
-    *("marginal_errors_", "r_hat_"),
+    *("marginal_errors_", "r_hat_", "members_", "voices_", "_few_labels"),
 )
 
 
-class SLGCPClassifier(ScoredClassifier, BaseEstimator):
-    r"""Label the unlabelled points by the exact MAP of the log Gaussian Cox process model, or by its marginals.
+class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEstimator):
+    r"""Label the unlabelled points, from few labels and the shape that all points have together.
 
-    Given the positions of all points, the labels follow a Potts model whose weights are the covariance function (eq.
-    explicitMRF). By default fitting finds the most probable labels of all unlabelled points together. For two classes
-    this is exact, by minimum cuts. For more classes it uses alpha-expansion, with a bound on the distance to the
-    minimum. With `inference="marginals"` each point has a distribution over the classes and takes the most probable
-    one, which makes the fewest errors in expectation. `LGCPClassifier` classifies new points with this result as data.
+    By default all points shape the covariances: nearest neighbours make graphs, and heat that flows along a graph says
+    how close two points are (`docs/few_labels.md`). Leave-one-out of the labels, in closed form, weighs these
+    covariances. No graph is cut. One label per class is enough to start.
+
+    With a kernel, or with another `inference`, it is the method of the paper. Given the positions of all points, the
+    labels follow a Potts model whose weights are the covariance function (eq. explicitMRF). "map" finds the most
+    probable labels of all unlabelled points together: exactly for two classes, by minimum cuts, and by alpha-expansion
+    with a bound on the distance to the minimum for more. "marginals" gives each point a distribution over the classes.
 
     Parameters
     ----------
-    kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function without negative values, shared or one per class. None means `RBF(1.0)`. The selection sets
-        its length scale, and the leave-one-out log loss of the labelled points sets its signal variance.
+    kernel : None, "precomputed", "precomputed_distances", kernel, or mapping class -> kernel, default=None
+        None learns covariances from all points. "precomputed" means that X is a graph: a symmetric matrix of
+        affinities, not negative, 0 between points that are not tied, best sparse. With "precomputed_distances"
+        the entries of X are distances between neighbours, and only stored entries count. A kernel of
+        sklearn.gaussian_process.kernels without negative values, shared or one per class, is for the label
+        field. The selection sets its length scale. For the label field None means `RBF(1.0)`, and the leave-
+        one-out log loss sets its signal variance.
     mean : float or mapping class -> float, default=0.0
         Means mu_i of the Gaussian processes: a prior bias between classes.
-    inference : {"map", "marginals", "perturb_and_map"}, default="map"
-        "map" is the most probable labelling. "marginals" are the probabilities of the classes at each point, averaged
-        over chains of Swendsen-Wang. "perturb_and_map" approximates them by the shares of independent draws. Each draw
-        is the most probable labelling with perturbed unary terms.
+    inference : {"auto", "mixture", "map", "marginals", "perturb_and_map"}, default="auto"
+        "mixture" averages learned covariances of all points. "map" is the most probable labelling of the label field.
+        "marginals" are the probabilities of the classes at each point, averaged over chains of Swendsen-Wang.
+        "perturb_and_map" approximates them by the shares of independent draws. Each draw is the most probable labelling
+        with perturbed unary terms. "auto" means "map" for a given kernel, and otherwise "mixture".
     selection : {"cv_error", None}, default="cv_error"
-        "cv_error" chooses a factor for the length scales by cross validation of the labelled points that uses all other
-        points too (the paper's rule). The longest with the least error wins. Factors that give all unlabelled points to
-        one class are excluded.
-        The other inferences depend on the signal variance too. For them it chooses factors for both by the log loss of
-        the marginals in cross validation. Factors at which one class takes nearly all points are excluded. Fixed
-        variances stay. None uses the kernel unchanged. If every point is labelled, leave-one-out decides as in
+        For the label field. "cv_error" chooses a factor for the length scales by cross validation of the labelled
+        points that uses all other points too (the paper's rule). The longest with the least error wins. Factors that
+        give all unlabelled points to one class are excluded.
+        "marginals" and "perturb_and_map" depend on the signal variance too. For them it chooses factors for both by the
+        log loss of the marginals in cross validation. Factors at which one class takes nearly all points are excluded.
+        Fixed variances stay. None uses the kernel unchanged. If every point is labelled, leave-one-out decides as in
         `LGCPClassifier`.
     length_scales : array-like, default=None
-        Factors tried for the length scales; with the default kernel, the length scales themselves. None for 24 of them,
-        from twice the root mean square distance downwards, each shorter by sqrt(2). For the other inferences, None
-        keeps those at which the median point has between 1.5 and 64 neighbours. The number of neighbours of a point is
-        the sum of its couplings divided by its strongest one.
+        For the label field: factors tried for the length scales; with the default kernel, the length scales themselves.
+        None for 24 of them, from twice the root mean square distance downwards, each shorter by sqrt(2). For marginals,
+        None keeps those at which the median point has between 1.5 and 64 neighbours. The number of neighbours of a
+        point is the sum of its couplings divided by its strongest one.
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
@@ -80,24 +80,31 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     n_draws : int, default=None
         Number of draws to average over. None for 800 from four chains together, or 100 for perturb-and-MAP.
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the draws. "map" draws nothing.
+        Seed of the draws. "mixture" and "map" draw nothing.
     n_jobs : int, default=None
         Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
         a matrix product. -1 means all processors.
     verbose : int, default=0
-        Above 0, show the progress of the selection.
+        Above 0, show the progress, and how long each step took.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+    inference_ : str
+        The inference that was used; "supervised" if all points are labelled and the covariances are learned.
     transduction_ : ndarray of shape (n_samples,)
         Label of every training point: the given label, or the label in the most probable labelling ("map"), or the
         class of the largest probability in `label_distributions_`.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         Probabilities of the classes at every training point, 1 for a given label. With "map" all entries are 0 or 1:
         they show the labelling, but not how certain it is.
+    members_ : dict of arrays
+        The covariances that speak, the loudest first: "covariance", "effective_rank", "without_mode_0" and "share".
+        Only with "mixture", as is the next one.
+    voices_ : dict
+        How loud each voice is: "average" over members, "mixture" of them, "labelled points alone".
     marginal_errors_ : ndarray of shape (n_samples, n_classes)
-        Standard errors of `label_distributions_` from the finite number of draws. Not with "map".
+        Standard errors of `label_distributions_` from the finite number of draws. Not with "map" or "mixture".
     r_hat_ : ndarray of shape (n_samples,)
         Split R-hat of the distribution of each point, the largest over the classes. It is near 1 if chains agree. If
         they do not, a `ChainsDisagreeWarning` is given. Only with "marginals".
@@ -113,26 +120,34 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     result_ : MapResult
         The full report of the solver.
     kernel_ : kernel, or dict class -> kernel
-        The covariance in use.
+        The covariance of the label field.
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
         What was tried: "length_scale", "cv_error", "trivial" and "chosen". At a trivial length scale one class takes
         all unlabelled points; its error is NaN. For the other inferences: "length_scale", "variance" (the factor),
         "cv_log_loss", "cv_error", "trivial" and "chosen". Absent with `selection=None`.
     classifier_ : LGCPClassifier
-        The classifier of new points. A training point counts for each class with its weight in `label_distributions_`,
-        which gives the expected score F. The exact prediction would be the mean of softmax(F) over the draws. The
-        softmax of the mean F is cheaper. It is too certain if many points share one class but it is uncertain which.
+        The classifier of new points, for the label field. A training point counts for each class with its
+        weight in `label_distributions_`, which gives the expected score F. The exact prediction would be the
+        mean of softmax(F) over the draws. The softmax of the mean F is cheaper. It is too certain if many
+        points share one class but it is uncertain which.
 
     Examples
     --------
-    Two rings, one label in twenty:
+    Two rings, ten labels:
 
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield import SLGCPClassifier
     >>> from coxfield.datasets import make_circles
     >>> X, truth = make_circles(2, random_state=3)
+    >>> y = np.where(np.arange(len(truth)) < 10, truth, -1)
+    >>> clf = SLGCPClassifier().fit(X, y)
+    >>> print(f"{np.sum(clf.transduction_ != truth)} of {len(X)} wrong by {clf.inference_}")
+    0 of 300 wrong by mixture
+
+    One label in twenty, and the most probable labelling of the label field:
+
     >>> y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
     >>> clf = SLGCPClassifier(0.25 * RBF(1.0), selection=None).fit(X, y)
     >>> print(f"{np.sum(clf.transduction_ != truth)} of {len(X)} wrong, all certified: {clf.certified_.all()}")
@@ -151,7 +166,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         kernel=None,
         *,
         mean=0.0,
-        inference="map",
+        inference="auto",
         selection="cv_error",
         length_scales=None,
         n_folds=10,
@@ -178,6 +193,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._is_graph
         return tags
 
     def fit(self, X, y):
@@ -186,6 +202,7 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+            A graph of shape (n_samples, n_samples) if it is precomputed.
         y : array-like of shape (n_samples,)
             Labels, with `missing_label` where they are unknown.
 
@@ -193,108 +210,44 @@ class SLGCPClassifier(ScoredClassifier, BaseEstimator):
         -------
         self
         """
-        check_option("selection", self.selection, SELECTIONS)
-        check_option("inference", self.inference, INFERENCES)
-        check_folds(self.n_folds)
-        check_draws(self.n_draws, self.inference)
+        self._check_options()
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
+        learns = self.kernel is None or self._is_graph
+        self.inference_ = self.inference if self.inference != "auto" else ("mixture" if learns else "map")
         with threads.use(self.n_jobs):
-            if (codes >= 0).all():
-                return self._fit_supervised(X, codes)
-            self._fit_unlabelled(X, codes)
-        warn_if_trivial(self.transduction_[codes < 0], self.inference)
+            self._fit_by_inference(X, codes)
         return self
 
-    def _fit_supervised(self, X, codes):
-        """If all points are labelled, this is the supervised classifier."""
-        selection = None if self.selection is None else "loo_error"
-        options = {"length_scales": self.length_scales, "n_jobs": self.n_jobs, "verbose": self.verbose}
-        classifier = LGCPClassifier(self.kernel, mean=self.mean, selection=selection, **options)
-        self.classifier_ = classifier.fit(X, self.classes_[codes])
-        self.kernel_ = self.classifier_.kernel_
-        field = self._field(X, codes, class_kernels(self.kernel_, self.classes_))
-        if self.inference == "map":
-            self._set_result(field, codes)
+    def _check_options(self) -> None:
+        check_option("selection", self.selection, SELECTIONS)
+        check_option("inference", self.inference, INFERENCES)
+        check_folds(self.n_folds)
+        check_draws(self.n_draws, self.inference)
+        self._check_mixture()
+
+    def _fit_by_inference(self, X, codes) -> None:
+        everything = (codes >= 0).all()
+        if self.inference_ == "mixture":
+            self._fit_mixture_supervised(X, codes) if everything else self._fit_mixture(X, codes)
+        elif everything:
+            self._fit_field_supervised(X, codes)
         else:
-            self._set_marginals(field, codes, None)
-        return self
-
-    def _fit_unlabelled(self, X, codes) -> None:
-        """Choose the kernels, label the unlabelled points, and keep the classifier of new ones."""
-        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, self.classes_)
-        field_covariances(kernels, len(kernels), X.shape[1])  # refuses wrong kernels before any work is done
-        rng = generator(self.random_state)
-        if self.selection is not None:
-            kernels = self._choose(X, codes, kernels, rng)
-        field = self._field(X, codes, kernels)
-        if self.inference == "map":
-            self._set_result(field, codes)
-            if self.kernel is None and np.ptp(self.mean_) == 0:
-                kernels = self._temper(X, codes, kernels)
-        else:
-            self._set_marginals(field, codes, draw(field, self.inference, self.n_draws, rng, self.verbose))
-        self.kernel_ = shown_kernel(kernels, self.kernel, self.classes_)
-        self.classifier_ = LGCPClassifier(self.kernel_, mean=self.mean, selection=None, n_jobs=self.n_jobs)
-        self.classifier_._fit_distributions(X, self.label_distributions_, self.classes_)
-
-    def _field(self, X, codes, kernels: PerClass) -> LabelField:
-        return LabelField.from_points(X, kernels, codes, mean=self.mean_, n_classes=len(kernels))
-
-    def _choose(self, X, codes, kernels: PerClass, rng) -> PerClass:
-        """The kernels that cross validation of the labelled points prefers."""
-        choice = Choice(X, codes, self.mean_, self.length_scales, self.kernel is not None, self.n_folds, self.verbose)
-        if self.inference == "map":
-            chosen, path = choice.for_labelling(kernels, self.tolerance)
-        else:
-            chosen, path = choice.for_marginals(kernels, seed=int(rng.integers(2**32)))
-        self.selection_path_ = path.table(length_scale_of(kernels.distinct))
-        return chosen
-
-    def _temper(self, X, codes, kernels: PerClass) -> PerClass:
-        """The kernels with the signal variance that predicts the labelled points best, each from all the others."""
-        labelled = Labelled(X, self.label_distributions_.argmax(axis=1), len(kernels))
-        variance = best_variance(labelled, kernels, self.mean_, np.flatnonzero(codes >= 0))
-        # The variance multiplies all of the energy but the means. These are equal, so no label changes.
-        self._report(self.result_.rescaled(variance, constant=-self.mean_[0] * (codes < 0).sum()))
-        return kernels.map(lambda kernel: rescale_variance(kernel, variance))
-
-    def _report(self, result: MapResult) -> None:
-        self.result_ = result
-        self.energy_, self.lower_bound_, self.gap_ = result.energy, result.lower_bound, result.gap
-
-    def _set_result(self, field: LabelField, codes) -> None:
-        self._report(map_labels(field, tolerance=self.tolerance))
-        self._set_distributions(codes, field.nodes, np.eye(len(self.classes_))[self.result_.labels])
-        self.certified_ = np.ones(len(codes), dtype=bool)
-        self.certified_[field.nodes] = self.result_.certified
-
-    def _set_marginals(self, field: LabelField, codes, samples: Samples | None) -> None:
-        """Set the attributes that describe the draws; `samples` is None if all points are labelled."""
-        shape = len(codes), len(self.classes_)
-        self._set_distributions(codes, field.nodes, np.empty((0, shape[1])) if samples is None else samples.marginals)
-        self.marginal_errors_ = np.zeros(shape)
-        if samples is not None:
-            self.marginal_errors_[field.nodes] = samples.standard_errors
-        if self.inference == "marginals":  # draws of other inferences are independent
-            self.r_hat_ = np.ones(shape[0])
-            self.r_hat_[field.nodes] = 1.0 if samples is None else samples.r_hat.max(axis=1)
-            warn_if_chains_disagree(self.r_hat_)
-
-    def _set_distributions(self, codes, nodes, distributions) -> None:
-        self.label_distributions_ = np.eye(len(self.classes_))[codes]  # rows without a label are set below
-        self.label_distributions_[nodes] = distributions
-        self.transduction_ = self.classes_[self.label_distributions_.argmax(axis=1)]
+            self._fit_field(X, codes)
+            warn_if_trivial(self.transduction_[codes < 0], self.inference_)
 
     @property
     def _precision(self):
-        return self.classifier_._precision
+        return self.classifier_._precision if hasattr(self, "classifier_") else np.dtype(float)
 
-    def _scores(self, X) -> Scores:
+    def _scores(self, X) -> Scores | StatedScores:
         """Scores of new points, with `label_distributions_` as data."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.classifier_._scores(X)
+        if hasattr(self, "classifier_"):
+            return self.classifier_._scores(X)
+        with threads.use(self.n_jobs):
+            return self._mixture_scores(X)

@@ -30,7 +30,7 @@ def warn_if_chains_disagree(r_hat: NDArray) -> None:
             f"chains disagree on the labels of {apart.sum()} points, R-hat up to {r_hat.max():.2f} where "
             f"{AGREE} is acceptable: give a larger n_draws, or a smaller signal variance",
             ChainsDisagreeWarning,
-            stacklevel=5,  # the caller of fit
+            stacklevel=6,  # the caller of fit
         )
 
 
@@ -49,5 +49,5 @@ def warn_if_trivial(labels: NDArray, inference: str) -> None:
         f"{what} all {count} unlabelled points to class {found.tolist()[0]!r}, as {why}; try a shorter length scale, "
         "class means that speak for the other classes, or more labels",
         TrivialLabellingWarning,
-        stacklevel=3,  # the caller of fit
+        stacklevel=4,  # the caller of fit
     )

@@ -1,5 +1,6 @@
 """Pictures of fitted models, labellings and point processes; needs matplotlib (`pip install coxfield[plot]`)."""
 
+from coxfield.plotting.few_labels import plot_few_labels
 from coxfield.plotting.figures import PICTURES, axes_for, check_picture, encode, figure
 from coxfield.plotting.labelling import MANY, plot_labelling
 from coxfield.plotting.mixture import plot_mixture
@@ -20,6 +21,7 @@ __all__ = [
     "draw_sample",
     "encode",
     "figure",
+    "plot_few_labels",
     "plot_intensity",
     "plot_labelling",
     "plot_mixture",

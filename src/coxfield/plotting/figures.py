@@ -12,15 +12,15 @@ PICTURES = (".png", ".pdf", ".svg")
 NO_MATPLOTLIB = "pictures need matplotlib: pip install coxfield[plot]"
 
 
-def axes_for(ax, projection: str | None = None):
-    """The axes given, or new axes of pyplot if `ax` is None."""
+def axes_for(ax, projection: str | None = None, **options):
+    """The axes given, or new axes of pyplot if `ax` is None. `options` are those of `pyplot.subplots`."""
     if ax is not None:
         return ax
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError(NO_MATPLOTLIB) from None
-    return plt.subplots(layout="constrained", subplot_kw={"projection": projection})[1]
+    return plt.subplots(layout="constrained", subplot_kw={"projection": projection}, **options)[1]
 
 
 def plain_ticks(axis) -> None:

@@ -57,15 +57,15 @@ def plot_labelling(X, labels, given, certified, ax=None, feature_names=None, tit
         for kind, members in kinds.items():
             own = at[members & (codes == code)]
             if len(own):
-                ax.scatter(*own.T, marker=marker, rasterized=len(at) > MANY, **_look(kind, colour, small))
+                ax.scatter(*own.T, marker=marker, rasterized=len(at) > MANY, **look(kind, colour, small))
     ax.spines[["top", "right"]].set_visible(False)
-    _legend(ax, classes, {kind: int(members.sum()) for kind, members in kinds.items()}, small, title)
+    legend(ax, classes, {kind: int(members.sum()) for kind, members in kinds.items()}, small, title)
     return ax
 
 
-def _look(kind: str, colour: str, small: float) -> dict:
+def look(kind: str, colour: str, small: float) -> dict:
     """How points of a kind are drawn. Given labels are on top, and a halo sets them apart from a crowd."""
-    if kind == "found, proven":
+    if kind in ("found", "found, proven"):
         return {"s": small, "facecolors": colour, "linewidths": 0, "zorder": 2}
     if kind == "found, not proven":
         return {"s": 1.5 * small, "facecolors": "white", "edgecolors": colour, "linewidths": 1, "zorder": 3}
@@ -99,7 +99,7 @@ def _in_the_plane(ax, X, feature_names, classes, codes):
     return X
 
 
-def _legend(ax, classes, counts: dict[str, int], small: float, title) -> None:
+def legend(ax, classes, counts: dict[str, int], small: float, title) -> None:
     """A legend beside the points: classes by colour and marker, then kinds of labels, with their numbers."""
     handles = []
     for code, label in enumerate(classes):
@@ -108,8 +108,8 @@ def _legend(ax, classes, counts: dict[str, int], small: float, title) -> None:
     handles.append(ax.scatter([], [], s=0, label=" "))  # room between classes and kinds
     for kind, count in counts.items():
         if count:
-            look = _look(kind, "0.6", max(small, 14))
-            handles.append(ax.scatter([], [], marker="o", label=f"{kind}: {count}", **look))
+            drawn = look(kind, "0.6", max(small, 14))
+            handles.append(ax.scatter([], [], marker="o", label=f"{kind}: {count}", **drawn))
     ax.legend(
         handles=handles,
         title=title,

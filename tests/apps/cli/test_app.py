@@ -50,7 +50,7 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
         for option in {"-o", "--plot"}.intersection(words):
             assert (folder / words[words.index(option) + 1]).stat().st_size > 0
         if "-o" not in words:
-            first = {"label": "plant,year,length,width,species,given,certified", "simulate": "x1,x2,x3\n"}
+            first = {"label": "plant,year,length,width,species,given,probability_", "simulate": "x1,x2,x3\n"}
             assert done.stdout.startswith(first.get(words[words.index("coxfield") + 1], "plant,species\n"))
 
 

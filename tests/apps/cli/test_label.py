@@ -1,4 +1,4 @@
-"""`coxfield label`: the labels and proofs of the library, beside the columns of the table."""
+"""`coxfield label`: the labels, probabilities and proofs of the library, beside the columns of the table."""
 
 import re
 from pathlib import Path
@@ -13,11 +13,72 @@ from coxfield import LGCPClassifier, SLGCPClassifier
 from tolerances import assert_close
 
 
+def test_labels_and_probabilities_are_those_of_the_library(data):
+    result, model = labelled(), library_labels(data)
+    assert model.inference_ == "mixture"
+    assert result.columns == [*data.columns, "given", "probability_cat", "probability_dog"]
+    assert result["species"].to_list() == model.transduction_.tolist()
+    assert result["given"].to_list() == data["species"].is_not_null().to_list()
+    probabilities = result["probability_cat", "probability_dog"].to_numpy()
+    np.testing.assert_array_equal(probabilities, model.label_distributions_)  # the same computation, written in full
+    kept = result.with_columns(pl.when("given").then("species").alias("species"))
+    assert_frame_equal(kept.select(data.columns), data, check_exact=True)
+    assert_frame_equal(labelled("--inference", "mixture"), result, check_exact=True)
+
+
+def test_the_summary_of_a_mixture_says_who_speaks_and_how_many_errors_to_expect(data):
+    result, model = run(*LABEL, "-o", "out.csv"), library_labels(data)
+    lines = dict(line.split(": ", 1) for line in result.stderr.splitlines())
+    assert list(lines) == ["Rows", "Features", "Classes", "Covariances", "Voices", "Errors to expect", "Table"]
+    *loudest, more = lines["Covariances"].split("; ")
+    members, audible = model.members_, model.members_["share"] >= 0.005
+    assert audible.sum() > 3  # so that not all of them are named
+    for text, name, rank, centred, share in zip(loudest, *(column[:3] for column in members.values()), strict=True):
+        mode = ", without mode 0" if centred else ""
+        assert text == f"{name}, effective rank {rank:.0f}{mode}: {100 * share:.0f} %"
+    assert more == f"{audible.sum() - 3} more: {100 * members['share'][3:].sum():.0f} %"
+    voices = [f"{name}: {100 * loud:.0f} %" for name, loud in model.voices_.items() if loud > 0]
+    assert lines["Voices"].split("; ") == voices
+    expected, rest = lines["Errors to expect"].split(maxsplit=1)
+    assert float(expected) == pytest.approx((1 - model.label_distributions_.max(axis=1)).sum(), abs=0.06)  # one decimal
+    assert rest == "of the 32 labels found, if the model is right"
+
+
+@pytest.mark.usefixtures("folder")
+def test_one_label_per_class_is_enough():
+    rows = partly_labelled()
+    first = pl.int_range(pl.len()) < 2
+    rows = rows.with_columns(pl.Series("species", ["cat", "dog"] * 20))
+    rows.with_columns(pl.when(first).then("species").alias("species")).write_csv("data.csv")
+    out = labelled("--quiet")
+    assert out["given"].sum() == 2
+    assert (out["species"] == rows["species"]).mean() > 0.8
+    assert_close(out.select(pl.sum_horizontal(pl.col("^probability_.*$"))).to_numpy(), 1.0, terms=100)
+
+
+def test_a_mixture_is_drawn_with_its_doubt(data):
+    run(*LABEL, "-o", "out.csv", "--plot", "out.svg")
+    drawn = Path("out.svg").read_text()
+    for text in ("most probable class", "errors to expect", "length", "width", "given: 8", "found: 32"):
+        assert text in drawn
+    more = data.with_columns(height=pl.col("length") ** 2)
+    more.write_csv("data.csv")
+    run(*LABEL, "-f", "height", "-o", "out.csv", "--plot", "out.svg")
+    assert "component 1 of the loudest graph" in Path("out.svg").read_text()
+
+
+@pytest.mark.usefixtures("data")
+def test_a_length_scale_asks_for_the_label_field():
+    assert_frame_equal(labelled(*QUICK), labelled(*QUICK, "--inference", "map"), check_exact=True)
+    sentence = refusal(*LABEL, *QUICK, "--inference", "mixture", code=2)
+    assert "has no length scale" in " ".join(sentence.replace("│", " ").split())
+
+
 @pytest.mark.usefixtures("folder")
 def test_labels_and_proofs_are_those_of_the_library():
     data = partly_labelled(20)
     data.write_csv("data.csv")
-    result, model = labelled(), library_labels(data)
+    result, model = labelled("--inference", "map"), library_labels(data, inference="map")
     assert 0 < (model.transduction_ == "dog").sum() < 20
     assert result["species"].to_list() == model.transduction_.tolist()
     assert result["certified"].to_list() == model.certified_.tolist()
@@ -187,7 +248,7 @@ def test_marginals_come_with_probabilities(data):
         ({"width": pl.lit("wide")}, "Column 'width' of data.csv holds text, 'wide' in row 1"),
         ({"width": pl.lit(float("nan"))}, "Column 'width' of data.csv holds nan in row 1"),
         ({"width": pl.col("width").shift(1)}, "Column 'width' of data.csv is blank in row 1"),
-        ({"width": pl.lit(1.0), "length": pl.lit(1.0)}, "all points are the same"),
+        ({"width": pl.lit(1.0), "length": pl.lit(1.0)}, "data.csv has the same features in all rows, .*: add features"),
         ({"certified": pl.lit(1)}, "data.csv already has a column 'certified', which coxfield label adds"),
         ({"score_dog": pl.lit(1)}, "data.csv already has a column 'score_dog'"),
     ],
@@ -195,11 +256,20 @@ def test_marginals_come_with_probabilities(data):
 def test_tables_that_cannot_be_labelled_are_refused_in_one_sentence(folder, data, change, message):
     data.with_columns(**change).write_csv("data.csv")
     before = set(folder.iterdir())
-    sentence = refusal(*LABEL, "-o", "out.csv", "--plot", "out.png")
+    sentence = refusal(*LABEL, "--inference", "map", "-o", "out.csv", "--plot", "out.png")
     assert re.search(message, sentence)
     assert sentence.startswith("Error: ")
     assert sentence.count("\n") == 1
     assert set(folder.iterdir()) == before
+
+
+def test_tables_that_a_mixture_cannot_label_are_refused(data):
+    data.with_columns(probability_dog=pl.lit(1)).write_csv("data.csv")
+    assert "already has a column 'probability_dog', which coxfield label adds" in refusal(*LABEL)
+    data.with_columns(width=pl.lit(1.0), length=pl.lit(1.0)).write_csv("data.csv")
+    assert "has the same features in all rows" in refusal(*LABEL)
+    data.with_columns(score_dog=pl.lit(1), certified=pl.lit(1)).write_csv("data.csv")
+    assert {"score_dog", "certified"} < set(labelled().columns)  # only other inferences add these
 
 
 @pytest.mark.usefixtures("data")

@@ -54,6 +54,19 @@ def test_a_person_sees_a_bar_while_rows_are_labelled(shell):
     assert "Rows:" not in seen
 
 
+@pytest.mark.usefixtures("data")
+def test_a_person_sees_each_step_of_a_mixture(shell):
+    terminal, side = pty.openpty()
+    seen = _at_terminal(shell, f"coxfield {' '.join(LABEL)} -o out.csv --plot out.png", terminal, side)
+    for step in ("nearest neighbours of 40 points", "modes of the graph of 5 neighbours", "weights of the members"):
+        assert step in seen
+    assert "picture" in seen
+    assert "100%" in seen
+    assert "Errors to expect" in seen
+    done = shell(f"coxfield {' '.join(LABEL)} -o out.csv | cat")
+    assert "nearest neighbours" not in done.stderr
+
+
 def test_a_person_who_wants_quiet_has_it(shell):
     terminal, side = pty.openpty()
     assert (

@@ -55,7 +55,7 @@ def test_the_surface_is_what_the_classifier_says_on_the_grid(n_rings):
 
 
 def test_figures_are_drawn_from_the_records_alone(found, monkeypatch):
-    for name in ("LGCPClassifier", "SLGCPClassifier", "make_circles"):
+    for name in ("LGCPClassifier", "paper_slgcp", "make_circles"):
         monkeypatch.delattr(circles, name)
     blocks = circles.render(found)
     assert [type(block) for block in blocks] == [Figure, Note, Figure, Note]

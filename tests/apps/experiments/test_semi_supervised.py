@@ -1,11 +1,13 @@
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from coxfield.apps.experiments import semi_supervised
 from coxfield.apps.experiments.curves import NAMES, curves_of
+from coxfield.apps.experiments.paper_methods import paper_slgcp
 from coxfield.apps.report.blocks import Figure, Note, Table, Verdict
 from coxfield.apps.report.perform import attempt
 from coxfield.apps.report.records import DONE, FAILED, Record
@@ -81,11 +83,7 @@ def test_each_method_errs_on_some_share_of_the_unlabelled_points(method):
 
 @pytest.mark.usefixtures("_small")
 def test_a_labelling_that_gives_all_to_one_class_is_an_error_and_no_warning(monkeypatch):
-    class Trivial(semi_supervised.SLGCPClassifier):
-        def __init__(self):
-            super().__init__(length_scales=[1000.0])
-
-    monkeypatch.setitem(semi_supervised.TRANSDUCTIVE, "SLGCP", Trivial)
+    monkeypatch.setitem(semi_supervised.TRANSDUCTIVE, "SLGCP", partial(paper_slgcp, length_scales=[1000.0]))
     _, truth, y = semi_supervised.partition("double helix", 5, 0)
     shares = 100 * np.bincount(truth[y < 0]) / np.sum(y < 0)
     error = semi_supervised.partition_error("double helix", 5, "SLGCP", 0)["error"]

@@ -16,13 +16,21 @@ if TYPE_CHECKING:
     from coxfield import SLGCPClassifier
     from coxfield.io.tables import Table
 
+LOUDEST = 3  # covariances that the summary names
+AUDIBLE = 0.005  # share that is not rounded to 0 %
+
 
 class Inference(StrEnum):
     """How labels are found: the values of `inference` of `SLGCPClassifier`."""
 
+    auto = "auto"
+    mixture = "mixture"
     map = "map"
     marginals = "marginals"
     perturb_and_map = "perturb_and_map"
+
+
+KINDS = {Inference.mixture: ("probability",), Inference.map: ("score",)}  # of columns that are added; else both
 
 
 def label(
@@ -45,40 +53,57 @@ def label(
     ] = None,
     feature: options.FeatureOption = None,
     drop: options.DropOption = None,
-    length_scale: options.LengthScaleOption = None,
     inference: Annotated[
         Inference,
         typer.Option(
-            help="map: the most probable labels of all rows together. Others: the most probable label of each row."
+            help="mixture: covariances that are learned from all rows. map, marginals, perturb_and_map: the label "
+            "field of one kernel, with the most probable labels of all rows together (map) or of each row. auto: "
+            "mixture, but map if --length-scale is given."
         ),
-    ] = Inference.map,
+    ] = Inference.auto,
+    length_scale: Annotated[
+        float | None,
+        typer.Option(
+            "--length-scale",
+            "-l",
+            metavar="X",
+            help="Length scale of the label field. Default: it is chosen. A mixture has none.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option("--seed", "-s", min=0, help="Seed of the random draws of marginals and perturb_and_map.")
     ] = 0,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Label the rows whose target is blank, from the few rows where it is not, and say which labels are proven.
+    """Label the rows whose target is blank, from the few rows where it is not, and say how probable the labels are.
 
-    The labels found are, together, the most probable labels of the model. With two classes this is exact. With more
-    classes it is exact for the labels that are certified. The length scale is chosen by cross validation of labelled
-    rows. All columns except the target and the id are features. Features must be numbers.
+    All rows help, the blank ones too. Nearest neighbours make graphs of all rows, and the given labels say which graphs
+    to trust. One label per class is enough to start. All columns except the target and the id are features. Features
+    must be numbers, and features with large numbers count more: give all of them comparable units.
 
     The result has all columns of the table, with the target filled in. Added columns are: given, whether the label was
-    in the table; certified, whether the label was given or is proven; and for each class score_CLASS, the score of the
-    class from the given labels alone. A summary is printed to standard error.
+    in the table; and for each class probability_CLASS. A summary is printed to standard error. It says which
+    covariances speak, and how many errors to expect.
 
-    With --inference marginals or perturb_and_map each row takes its own most probable class. The probabilities are in
-    columns probability_CLASS, and there is no column certified. This is the better choice if labels are very few.
+    With --inference map the labels found are, together, the most probable labels of a label field with one length scale
+    (minimum cuts). With two classes this is exact. With more classes it is exact for the labels that are certified.
+    Added columns are: given; certified, whether the label was given or is proven; and for each class score_CLASS, the
+    score of the class from the given labels alone. There are no probabilities.
+
+    With --inference marginals or perturb_and_map each row takes its own most probable class of the label field. There
+    are columns score_CLASS and probability_CLASS, and no column certified.
 
     \b
     Examples:
       coxfield label data.csv --target species -o labelled.csv --plot picture.png
       coxfield label data.parquet -t species --id plant -d year -o labelled.parquet
       cat data.csv | coxfield label - -t species -f length -f width | head -n 3
-      coxfield label data.csv -t species --id plant -d year --inference marginals -o labelled.csv
+      coxfield label data.csv -t species --id plant -d year --inference map -o labelled.csv
+      coxfield label data.csv -t species --id plant -d year -l 0.5 -o labelled.csv
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
+    inference = _resolved(inference, length_scale)
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
     from coxfield import SLGCPClassifier
 
@@ -86,6 +111,8 @@ def label(
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
     known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
     _check_names(rows, known, inference)
+    if not (X - X[0]).any():
+        raise ValueError(f"{rows.name} has the same features in all rows, so they cannot be told apart: add features")
     model = SLGCPClassifier(inference=inference.value, length_scales=length_scales, missing_label=None)
     model.set_params(random_state=seed, n_jobs=jobs, verbose=int(messages.watched(quiet)))
     sentences = _fit(model, X, known, given)
@@ -98,9 +125,18 @@ def label(
         messages.print_summary(_summary(model, names, given, output, plot), err=True)
 
 
+def _resolved(inference: Inference, length_scale: float | None) -> Inference:
+    """What auto means. Only the label field has a length scale."""
+    if inference == Inference.auto:
+        return Inference.mixture if length_scale is None else Inference.map
+    if inference == Inference.mixture and length_scale is not None:
+        raise typer.BadParameter("--inference mixture has no length scale: leave out --length-scale, or give map")
+    return inference
+
+
 def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
     """Refuse a table that already has a column of a name that is to be added."""
-    kinds = ["score"] if inference == Inference.map else ["score", "probability"]
+    kinds = KINDS.get(inference, ("score", "probability"))
     classes = [messages.label_text(name) for name in dict.fromkeys(known.tolist())]
     certified = ["certified"] if inference == Inference.map else []
     added = ["given", *certified, *(f"{kind}_{name}" for kind in kinds for name in classes)]
@@ -133,7 +169,7 @@ def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given:
     if not issubclass(warning.category, TrivialLabellingWarning):
         return " ".join(str(warning.message).split())
     winner = messages.label_text(model.transduction_[~given][0].item())
-    what = "most probable labelling gives" if model.inference == "map" else "label distributions give"
+    what = "most probable labelling gives" if model.inference_ == "map" else "label distributions give"
     return (
         f"the {what} all {(~given).sum()} blank rows to {winner}, as happens if labels are "
         "few and the length scale is long: label more rows, or try a shorter --length-scale"
@@ -144,20 +180,25 @@ def _labelled(model: "SLGCPClassifier", rows: "Table", target: str, X: "NDArray"
     """The table with its target filled in, and the columns that are added."""
     import polars as pl
 
-    from coxfield import LGCPClassifier
-
-    alone = LGCPClassifier(model.kernel_, selection=None, n_jobs=model.n_jobs)
-    scores = alone.fit(X[given], model.transduction_[given]).class_scores(X)
     columns = {"given": given}
-    if model.inference == "map":
+    if model.inference_ == "map":
         columns["certified"] = model.certified_
     names = [messages.label_text(name) for name in model.classes_.tolist()]
-    columns |= {f"score_{name}": column for name, column in zip(names, scores.T, strict=True)}
-    if model.inference != "map":
+    if model.inference_ != "mixture":
+        columns |= {f"score_{name}": column for name, column in zip(names, _scores(model, X, given), strict=True)}
+    if model.inference_ != "map":
         distributions = zip(names, model.label_distributions_.T, strict=True)
         columns |= {f"probability_{name}": column for name, column in distributions}
     added = [pl.Series(name, column) for name, column in columns.items()]
     return rows.with_labels(target, model.transduction_).with_columns(*added)
+
+
+def _scores(model: "SLGCPClassifier", X: "NDArray", given: "NDArray") -> "NDArray":
+    """Scores of the classes from the given labels alone, one row per class."""
+    from coxfield import LGCPClassifier
+
+    alone = LGCPClassifier(model.kernel_, selection=None, n_jobs=model.n_jobs)
+    return alone.fit(X[given], model.transduction_[given]).class_scores(X).T
 
 
 def _picture(
@@ -165,18 +206,19 @@ def _picture(
 ) -> bytes:
     """The bytes of the picture. If drawing fails, nothing has been written yet."""
     from coxfield import plotting
+    from coxfield.progress import progress
 
-    figure = plotting.figure()
-    plotting.plot_labelling(
-        X,
-        model.transduction_,
-        given,
-        getattr(model, "certified_", given),  # labels from marginals are never proven
-        ax=figure.subplots(),
-        feature_names=names,
-        title=target,
-    )
-    return plotting.encode(figure, plot)
+    with progress("picture", 1, model.verbose):
+        if model.inference_ == "mixture":
+            figure = plotting.figure(11, 4.6)
+            pair = names if len(names) == 2 else None
+            plotting.plot_few_labels(model, axes=figure.subplots(1, 2), feature_names=pair, title=target)
+        else:
+            figure = plotting.figure()
+            certified = getattr(model, "certified_", given)  # labels from marginals are never proven
+            look = {"feature_names": names, "title": target}
+            plotting.plot_labelling(X, model.transduction_, given, certified, ax=figure.subplots(), **look)
+        return plotting.encode(figure, plot)
 
 
 def _summary(
@@ -187,16 +229,43 @@ def _summary(
     for name in model.classes_.tolist():
         of_class = model.transduction_ == name
         sizes.append(f"{messages.label_text(name)}: {(of_class & given).sum()} -> {of_class.sum()}")
-    path = model.selection_path_
     summary = {
         "Rows": f"{len(given)} ({given.sum()} labelled, {(~given).sum()} blank)",
         "Features": messages.counted(features),
         "Classes": messages.counted(sizes),
-        "Kernel": str(model.kernel_),
-        "Cross-validation error": f"{path['cv_error'][path['chosen']].item():.4g}",
     }
-    summary |= _certainty(model, given) if model.inference == "map" else _doubt(model, given)
+    summary |= _committee(model) if model.inference_ == "mixture" else _field(model)
+    if model.inference_ == "map":
+        summary |= _certainty(model, given)
+    else:
+        summary |= _doubt(model, given)
     return summary | {name: str(path) for name, path in (("Table", output), ("Picture", plot)) if path is not None}
+
+
+def _committee(model: "SLGCPClassifier") -> dict[str, str]:
+    """Which covariances speak, and how loud each voice is."""
+    columns = [model.members_[name].tolist() for name in ("covariance", "effective_rank", "without_mode_0", "share")]
+    members = [
+        f"{name}, effective rank {rank:.0f}{', without mode 0' if centred else ''}: {100 * share:.0f} %"
+        for name, rank, centred, share in zip(*columns, strict=True)
+        if share >= AUDIBLE
+    ]
+    left = len(members) - LOUDEST
+    more = [f"{left} more: {100 * sum(columns[3][LOUDEST:]):.0f} %"] if left > 0 else []
+    voices = [f"{name}: {100 * loudness:.0f} %" for name, loudness in model.voices_.items() if loudness > 0]
+    return {"Covariances": "; ".join([*members[:LOUDEST], *more]), "Voices": "; ".join(voices)}
+
+
+def _field(model: "SLGCPClassifier") -> dict[str, str]:
+    """The kernel of the label field, and how it was chosen."""
+    path = model.selection_path_
+    error = f"{path['cv_error'][path['chosen']].item():.4g}"
+    loss = (
+        {"Cross-validation log loss": f"{path['cv_log_loss'][path['chosen']].item():.4g}"}
+        if "cv_log_loss" in path
+        else {}
+    )
+    return {"Kernel": str(model.kernel_), "Cross-validation error": error, **loss}
 
 
 def _certainty(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
@@ -211,10 +280,9 @@ def _certainty(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
 
 
 def _doubt(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
-    """How many errors the label distributions predict, and how exactly they are known."""
-    path, largest = model.selection_path_, model.label_distributions_[~given].max(axis=1)
-    return {
-        "Cross-validation log loss": f"{path['cv_log_loss'][path['chosen']].item():.4g}",
-        "Errors to expect": f"{(1 - largest).sum():.1f} of the {len(largest)} labels found, if the model is right",
-        "Standard error of probabilities": f"at most {model.marginal_errors_.max():.2g}",
-    }
+    """How many errors the label distributions predict, and how exactly these are known if they were drawn."""
+    largest = model.label_distributions_[~given].max(axis=1)
+    doubt = {"Errors to expect": f"{(1 - largest).sum():.1f} of the {len(largest)} labels found, if the model is right"}
+    if hasattr(model, "marginal_errors_"):
+        doubt["Standard error of probabilities"] = f"at most {model.marginal_errors_.max():.2g}"
+    return doubt

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield import LGCPClassifier
 from coxfield.apps.experiments.circles_picture import picture
+from coxfield.apps.experiments.paper_methods import paper_slgcp
 from coxfield.apps.report.blocks import Claim, Figure, Note, Verdict
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
@@ -45,7 +46,7 @@ def draw(n_rings: int, noise: float, seed: int) -> tuple[NDArray, NDArray, NDArr
 def rings(n_rings: int, noise: float, seed: int) -> dict[str, Any]:
     """Find all labels from a few per ring, and compute the predictive surface from all labels."""
     X, truth, y = draw(n_rings, noise, seed)
-    classifier = SLGCPClassifier(KERNEL, selection=None).fit(X, y)
+    classifier = paper_slgcp(KERNEL, selection=None).fit(X, y)
     return {
         "points": np.round(X, 4).tolist(),
         "truth": truth.tolist(),
@@ -80,7 +81,7 @@ def draws(n_rings: int, noise: float, seeds: int) -> dict[str, Any]:
     errors = []
     for seed in range(seeds):
         X, truth, y = draw(n_rings, noise, seed)
-        errors.append(int((SLGCPClassifier(KERNEL, selection=None).fit(X, y).transduction_ != truth).sum()))
+        errors.append(int((paper_slgcp(KERNEL, selection=None).fit(X, y).transduction_ != truth).sum()))
     return {"errors": errors, "asked": int((y < 0).sum())}
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield import LGCPClassifier
+from coxfield.apps.experiments.paper_methods import paper_slgcp
 from coxfield.apps.report.blocks import Figure, Note
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
@@ -38,7 +39,7 @@ def label_helix(labels_per_strand: int, seed: int, n_per_strand: int = 500) -> d
         "truth": truth.tolist(),
         "given": y.tolist(),
         "supervised": LGCPClassifier(selection="loo_error").fit(X[known], y[known]).predict(X).tolist(),
-        "semi-supervised": SLGCPClassifier().fit(X, y).transduction_.tolist(),
+        "semi-supervised": paper_slgcp().fit(X, y).transduction_.tolist(),
     }
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield import SLGCPClassifier
 from coxfield.apps.experiments.bins import pooled, sums
+from coxfield.apps.experiments.paper_methods import paper_slgcp
 from coxfield.apps.experiments.semi_supervised import partition
 from coxfield.apps.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield.apps.report.item import Item
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coxfield import SLGCPClassifier
     from coxfield.apps.report.records import Record
     from coxfield.calibration import Reliability
 
@@ -46,15 +47,15 @@ LOSS = "Log loss: nats per point, after one draw of uniform labels is mixed in; 
 def most_probable(data: str, labels: int, seed: int) -> dict[str, Any]:
     """Label the unlabelled points of one partition by the most probable labelling, and count errors."""
     X, truth, y = partition(data, labels, seed)
-    classifier = _fit(SLGCPClassifier(), X, y)
+    classifier = _fit(paper_slgcp(), X, y)
     return _errors(classifier, truth, y < 0) | {"length_scale": _chosen(classifier, "length_scale")}
 
 
 def sampled(data: str, labels: int, seed: int) -> dict[str, Any]:
     """Label them by marginals and by perturb-and-MAP, both with the parameters that are best for the marginals."""
     X, truth, y = partition(data, labels, seed)
-    marginals = _fit(SLGCPClassifier(inference="marginals", random_state=seed), X, y)
-    perturbed = SLGCPClassifier(marginals.kernel_, inference="perturb_and_map", selection=None, random_state=seed)
+    marginals = _fit(paper_slgcp(inference="marginals", random_state=seed), X, y)
+    perturbed = paper_slgcp(marginals.kernel_, inference="perturb_and_map", selection=None, random_state=seed)
     return {
         "length_scale": _chosen(marginals, "length_scale"),
         "variance": _chosen(marginals, "variance"),

@@ -2,6 +2,7 @@
 
 from coxfield.apps.experiments import (
     circles,
+    few_labels,
     helix,
     inference,
     learning,
@@ -9,6 +10,7 @@ from coxfield.apps.experiments import (
     mixtures,
     mnist,
     permanental,
+    questions,
     samplers,
     semi_supervised,
     supervised,
@@ -30,6 +32,8 @@ ITEMS: dict[str, Item] = {
         inference.ITEM,
         learning.ITEM,
         mixtures.ITEM,
+        few_labels.ITEM,
+        questions.ITEM,
         samplers.ITEM,
     )
 }

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield import LGCPClassifier
 from coxfield.apps.experiments import curve_claims, neighbour_graph
 from coxfield.apps.experiments.curves import curves_of, describe, draw, table
+from coxfield.apps.experiments.paper_methods import paper_slgcp
 from coxfield.apps.report.blocks import Claim, Figure, Note, Table, mean_of
 from coxfield.apps.report.item import Item
 from coxfield.apps.report.tasks import Task
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coxfield import SLGCPClassifier
     from coxfield.apps.report.records import Record
 
 Draw = tuple["NDArray", "NDArray"]
@@ -101,7 +103,7 @@ SUPERVISED = {
     "GPC": lambda seed: VariationalGPClassifier(random_state=seed),
     "LGCP": lambda seed: LGCPClassifier(selection="loo_error"),
 }
-TRANSDUCTIVE = {"SLGCP": SLGCPClassifier, "harmonic": HarmonicFunctions}
+TRANSDUCTIVE: dict[str, Callable[[], Any]] = {"SLGCP": paper_slgcp, "harmonic": HarmonicFunctions}
 METHODS = (*SUPERVISED, *TRANSDUCTIVE)
 
 

@@ -1,0 +1,124 @@
+"""Few labels among many points: the default classifier beside LabelSpreading, its growth, and all of MNIST."""
+
+import io
+import resource
+import time
+from contextlib import redirect_stderr
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.semi_supervised import LabelSpreading
+
+from benchmarks.few_labels import some_labels
+from benchmarks.harness import Row, console, seconds, show
+from coxfield import SLGCPClassifier, threads
+from coxfield.datasets import DatasetUnavailableError, fetch_mnist
+from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.graphs.shape import shape_of_points
+from coxfield.selection.committee.bank import TIES, n_modes
+
+SIZES = (2000, 5000, 10_000, 20_000, 40_000, 70_000)
+DRAWS = 10
+CLASSES = 10
+
+
+def run(quick=False):
+    digits()
+    try:
+        X, truth = all_images()
+    except DatasetUnavailableError as error:
+        console.print(f"MNIST is not available, so the larger part is left out: {error}")
+        return
+    growth(X, truth, SIZES[:2] if quick else SIZES)
+    if not quick:
+        draws(X, truth)
+        new_points(X, truth)
+
+
+def digits():
+    """Whole fits on scikit-learn's digits."""
+    X, truth = load_digits(return_X_y=True)
+    y = some_labels(truth, 5, np.random.default_rng(0))
+    ours = seconds(lambda: SLGCPClassifier().fit(X, y), 5)
+    theirs = seconds(lambda: LabelSpreading(kernel="knn").fit(X, y), 5)
+    rows = [
+        Row("SLGCPClassifier().fit", f"{ours:.3f} s", "at most 5 s"),
+        Row("LabelSpreading(kernel='knn').fit", f"{theirs:.3f} s"),
+        Row("ours / theirs", f"{ours / theirs:.1f}", "at most 10"),
+    ]
+    show("Few labels, scikit-learn's digits, 1,797 x 64, 50 labels, 10 classes", rows)
+
+
+def all_images():
+    """All 70,000 digits of MNIST in an order that mixes training and test part, pixels in [0, 1], float32."""
+    data = fetch_mnist()
+    X = np.concatenate([data.X_train, data.X_test]).astype(np.float32) / np.float32(255)
+    order = np.random.default_rng(0).permutation(len(X))
+    return X[order], np.concatenate([data.y_train, data.y_test]).astype(int)[order]
+
+
+def growth(X, truth, sizes):
+    """The time of a whole fit against the number of points, with the share of each step at the largest size."""
+    times = []
+    for n in sizes:
+        y = some_labels(truth[:n], 10, np.random.default_rng(0))
+        start, words = time.perf_counter(), io.StringIO()
+        with redirect_stderr(words):
+            classifier = SLGCPClassifier(verbose=1).fit(X[:n], y)
+        times.append(time.perf_counter() - start)
+        wrong = 100 * np.mean(classifier.transduction_ != truth[:n], where=y < 0)
+        console.print(f"{n:,} points: {times[-1]:.1f} s, error {wrong:.2f} %")
+    slope = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    steps = [line.rsplit(": ", 1) for line in words.getvalue().splitlines()]
+    shares = [Row(what, f"{taken}, {100 * float(taken[:-2]) / times[-1]:.0f} %") for what, taken in steps]
+    rows = [
+        *(Row(f"{n:,} points", f"{taken:.1f} s") for n, taken in zip(sizes, times, strict=True)),
+        Row("exponent of the growth", f"{slope:.2f}"),
+        *shares,
+        Row("peak of the whole process", f"{peak():.0f} MB", "at most 4,000 MB"),
+    ]
+    show(f"Whole fits of MNIST, 784 features, float32, 100 labels, up to {sizes[-1]:,} points", rows)
+
+
+def draws(X, truth):
+    """Errors over draws of labels. The graphs do not depend on the labels, so they are made once."""
+    shape = shape_of_points(X, TIES, n_modes(len(X), CLASSES))
+    rows = []
+    for per_class, promise in ((10, 5.5), (1, 20.0)):
+        errors = []
+        for seed in range(DRAWS):
+            y = some_labels(truth, per_class, np.random.default_rng(seed))
+            with threads.use(None):
+                found = learn_few_labels(X, y, shape, np.zeros(CLASSES)).distributions.argmax(axis=1)
+            errors.append(100 * np.mean(found != truth, where=y < 0))
+        value = f"{np.mean(errors):.2f} %, standard error {np.std(errors, ddof=1) / np.sqrt(DRAWS):.2f}"
+        rows.append(Row(f"{per_class * CLASSES} labels", value, f"at most {promise} %"))
+    show(f"MNIST, {len(X):,} points: error on unlabelled points, mean of {DRAWS} stratified draws", rows)
+
+
+def new_points(X, truth, n_graph=60_000):
+    """Points that were not in the graph, beside the same points when they were."""
+    rows, errors = [], []
+    for seed in range(3):
+        y = some_labels(truth[:n_graph], 10, np.random.default_rng(seed))
+        later = SLGCPClassifier().fit(X[:n_graph], y)
+        found = later.predict(X[n_graph:])
+        together = SLGCPClassifier().fit(X, np.concatenate([y, np.full(len(X) - n_graph, -1)]))
+        inside = together.transduction_[n_graph:]
+        errors.append([100 * np.mean(one != truth[n_graph:]) for one in (found, inside)])
+    outside, transductive = np.mean(errors, axis=0)
+    rows = [
+        Row("new points", f"{outside:.2f} %"),
+        Row("the same points in the graph", f"{transductive:.2f} %"),
+        Row("difference", f"{outside - transductive:.2f} points", "at most 0.5"),
+    ]
+    show(f"MNIST, {n_graph:,} points in the graph, {len(X) - n_graph:,} new ones, 100 labels, 3 draws", rows)
+
+
+def peak():
+    """The most memory that this process has had, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    run()

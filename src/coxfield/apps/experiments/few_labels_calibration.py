@@ -1,0 +1,109 @@
+"""Whether probabilities from few labels are right: a table, and a diagram with a panel per data set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from coxfield.apps.experiments.bins import pooled
+from coxfield.apps.experiments.few_labels_methods import LAPLACE, OURS, SPREADING
+from coxfield.apps.experiments.few_labels_sets import FAMILIES
+from coxfield.apps.experiments.mixture_calibration import chance_error
+from coxfield.apps.report.blocks import MISSING, Figure, Mean, Table
+from coxfield.plotting import figure, plot_reliability
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from coxfield.calibration import Reliability
+
+    Results = Mapping[tuple[str, int, str], Mapping[int, Mapping[str, Any]]]
+
+JUDGED = (OURS, SPREADING, LAPLACE)  # methods in the table
+DRAWN = (OURS, SPREADING)  # methods in the diagram
+COLUMNS = 3  # of the diagram
+NOTES = (
+    "Log loss in nats: probabilities of unlabelled points, held above 1e-12. A point that is wrong and entirely sure "
+    "costs 28 nats. ECE: expected calibration error, the mean distance of accuracy from probability, in ten bins. By "
+    "chance: what it would be if the probabilities of SLGCP were right."
+)
+
+
+def blocks(results: Results, name: str) -> list[Table | Figure]:
+    """The table, and the diagram if our probabilities are known for a data set."""
+    found: list[Table | Figure] = [table(results)]
+    panels = {data: ways for data, ways in _pooled(results).items() if OURS in ways}
+    return [*found, diagram(panels, name)] if panels else found
+
+
+def table(results: Results) -> Table:
+    """Log losses and calibration errors: one row per data set and number of labels."""
+    losses, distances = ([f"{what}, {method}" for method in JUDGED] for what in ("log loss", "ECE"))
+    rows = [
+        _row(data, family.counted(labels), [list(results[data, labels, method].values()) for method in JUDGED])
+        for family in FAMILIES
+        for data in family.sets
+        for labels in family.labels
+        if any(results[data, labels, method] for method in JUDGED)
+    ]
+    return Table(
+        caption="Log loss and calibration of the probabilities of unlabelled points.",
+        headings=("data", "labels", *losses, distances[0], "ECE by chance", *distances[1:]),
+        rows=tuple(rows),
+        notes=(NOTES,),
+    )
+
+
+def _row(data: str, labels: str, by_method: Sequence[Sequence[Mapping[str, Any]]]) -> tuple[str, ...]:
+    losses, errors = (
+        [Mean(tuple(one[key] for one in found)).text(3) for found in by_method] for key in ("log_loss", "ece")
+    )
+    chance = Mean(tuple(chance_error(pooled([one])) for one in by_method[0]))
+    shown = f"{chance.value:.3f}" if chance.values else MISSING
+    return data, labels, *losses, errors[0], shown, *errors[1:]
+
+
+def _pooled(results: Results) -> dict[str, dict[str, Reliability]]:
+    """Reliability by data set and method, with all draws and numbers of labels together."""
+    panels: dict[str, dict[str, list]] = {}
+    for (data, _, method), by_seed in results.items():
+        if method in DRAWN and by_seed:
+            panels.setdefault(data, {}).setdefault(method, []).extend(by_seed.values())
+    return {data: {method: pooled(found) for method, found in ways.items()} for data, ways in panels.items()}
+
+
+def diagram(panels: Mapping[str, Mapping[str, Reliability]], name: str) -> Figure:
+    """Reliability, one panel per data set."""
+    lines = -(-len(panels) // COLUMNS)
+    drawn = figure(9, 3 * lines + 0.5)
+    axes = drawn.subplots(lines, COLUMNS, squeeze=False).ravel()
+    for panel, (data, ways) in zip(axes, panels.items(), strict=False):
+        _panel(panel, data, ways)
+    for empty in axes[len(panels) :]:
+        empty.set_axis_off()
+    drawn.supxlabel("probability of the predicted class")
+    drawn.supylabel("share of predictions that were right")
+    handles, _ = axes[0].get_legend_handles_labels()
+    drawn.legend(handles, next(iter(panels.values())), loc="outside upper center", ncols=len(DRAWN), frameon=False)
+    caption = (
+        "How often the predicted class was right, against its probability: unlabelled points of all draws and all "
+        "numbers of labels together. Bars are two standard errors as if points were independent. Those of one draw are "
+        "not."
+    )
+    return Figure(caption, drawn, _describe(panels), name)
+
+
+def _panel(panel, data: str, ways: Mapping[str, Reliability]) -> None:
+    """One data set. Its name is the title, and the names of axes and methods stand once, beside all panels."""
+    plot_reliability(dict(ways), panel)
+    panel.get_legend().remove()
+    panel.set(xlabel="", ylabel="")
+    panel.set_title(data, fontsize="medium")
+
+
+def _describe(panels: Mapping[str, Mapping[str, Reliability]]) -> str:
+    distances = (
+        f"{data}, {method}: {found.expected_calibration_error:.3f}"
+        for data, ways in panels.items()
+        for method, found in ways.items()
+    )
+    return f"Mean distance of accuracy from probability. {'; '.join(distances)}."

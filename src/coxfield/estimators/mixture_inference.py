@@ -1,0 +1,208 @@
+"""The part of `SLGCPClassifier` that labels points by covariances of all points, or of a graph."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted
+
+from coxfield import threads
+from coxfield.engine.decision import StatedScores
+from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.estimators.supervised import LGCPClassifier
+from coxfield.field.graph_arguments import check_couplings
+from coxfield.graphs.heat import Heat, time_of_rank
+from coxfield.graphs.neighbours import listed
+from coxfield.graphs.shape import shape_of_distances, shape_of_graph, shape_of_points
+from coxfield.selection.committee.bank import TIES, n_modes
+from coxfield.selection.committee.learn import VOICES
+from coxfield.selection.committee.suggest import suggest
+from coxfield.utils.numbers import whole_number
+from coxfield.utils.randomness import generator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    from coxfield.graphs.shape import Shape
+
+GRAPHS = ("precomputed", "precomputed_distances")
+FEW = 5000  # points below which one thread is faster than two
+
+
+class MixtureInference:
+    """The part of `SLGCPClassifier` that labels points by covariances of all points."""
+
+    kernel: Any
+    inference: str
+    inference_: str
+    mean: Any
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+    classes_: NDArray
+    mean_: NDArray
+
+    @property
+    def _is_graph(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in GRAPHS
+
+    def _check_mixture(self) -> None:
+        """Refuse kernels and inferences that do not go together."""
+        if isinstance(self.kernel, str) and not self._is_graph:
+            raise ValueError(
+                f"kernel must be None, a kernel, or one of {', '.join(map(repr, GRAPHS))}; got {self.kernel!r}"
+            )
+        if self.inference == "mixture" and self.kernel is not None and not self._is_graph:
+            raise ValueError(
+                f"inference='mixture' learns its covariances from all points, but kernel is {self.kernel!r}: give "
+                "kernel=None, or inference='map' for the label field of a kernel"
+            )
+        if self._is_graph and self.inference not in ("auto", "mixture"):
+            raise ValueError(
+                f"inference={self.inference!r} needs a kernel, but kernel is {self.kernel!r}: for a graph use "
+                "coxfield.field.LabelField.from_graph"
+            )
+
+    def _fit_mixture(self, X, codes: NDArray) -> None:
+        n = X.shape[0]
+        # On few points, waiting for each other costs threads more than they save.
+        with threads.alone() if n < FEW else nullcontext():
+            shape = self._shape(X, n_modes(n, len(self.classes_)))
+            few = learn_few_labels(None if self._is_graph else X, codes, shape, self.mean_, verbose=self.verbose)
+        self._few_labels, committee = few, few.committee
+        self.label_distributions_ = few.distributions
+        self.transduction_ = self.classes_[few.distributions.argmax(axis=1)]
+        self.voices_ = dict(zip(VOICES, committee.loudness.tolist(), strict=True))
+        self.members_ = few.table
+
+    def _shape(self, X, count: int) -> Shape:
+        if self.kernel == "precomputed":
+            return shape_of_graph(check_affinities(X), count, self.verbose)
+        if self.kernel == "precomputed_distances":
+            return shape_of_distances(check_distances(X), TIES, count, self.verbose)
+        return shape_of_points(X, TIES, count, self.verbose)
+
+    def _fit_mixture_supervised(self, X, codes: NDArray) -> None:
+        """If all points are labelled, this is the supervised classifier."""
+        if self._is_graph:
+            raise ValueError(
+                f"all {len(codes)} points of the graph are labelled, so there is nothing to find: mark the unknown "
+                "labels with missing_label"
+            )
+        classifier = LGCPClassifier(mean=self.mean, n_jobs=self.n_jobs, verbose=self.verbose)
+        self.inference_ = "supervised"
+        self.classifier_ = classifier.fit(X, self.classes_[codes])
+        self.kernel_ = classifier.kernel_
+        self.label_distributions_ = np.eye(len(self.classes_))[codes]
+        self.transduction_ = self.classes_[codes]
+
+    @property
+    def map_(self) -> NDArray:
+        """Two coordinates of each training point, to draw it at, shape (n_samples, 2); only with "mixture".
+
+        The features, if there are two. Otherwise two principal components of the heat covariance that speaks loudest.
+        """
+        few = self._few_labels
+        search = getattr(few.shape.join, "search", None)
+        points, frame = getattr(search, "points", None), getattr(search, "frame", None)
+        if isinstance(points, np.ndarray) and points.shape[1] == 2:
+            return points if frame is None or frame.origin is None else points * frame.unit + frame.origin
+        spoken = zip(few.committee.shares.tolist(), few.committee.members, strict=True)
+        _, loudest = max(
+            ((share, one) for share, one in spoken if one.source >= 0), default=(0, None), key=itemgetter(0)
+        )
+        if loudest is None:  # only linear covariances speak
+            modes = few.shape.modes[0]
+            heat = Heat(modes, time_of_rank(modes.values, len(self.classes_)), centred=True)
+        else:
+            heat = Heat(few.shape.modes[loudest.source], loudest.parameter, loudest.means)
+        at = PCA(2, svd_solver="covariance_eigh").fit_transform(heat.features().astype(float))
+        return at * np.sign(at[np.abs(at).argmax(axis=0), [0, 1]])  # the farthest point is at the right, and above
+
+    def suggest(self, n: int = 1) -> NDArray:
+        """The points to ask labels for next: rows without a label whose labels would teach most.
+
+        A label lowers the variance of the points near it, along the graphs. The first row lowers the variances of all
+        points most, where the variance of a point counts as much as its class is in doubt. The next row does so after
+        the first, and so on. Fit again when the labels are known.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many rows. It is best to ask for few, and to fit again.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Row numbers of training points, in the order of asking. They come from a random sample: `random_state`
+            makes them the same in each call.
+
+        Examples
+        --------
+        Three clouds, with labels in two of them. The label to ask for is in the third:
+
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_blobs
+        >>> from coxfield import SLGCPClassifier
+        >>> X, truth = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> y = np.full(150, -1)
+        >>> for known in (0, 1):
+        ...     y[np.flatnonzero(truth == known)[0]] = known
+        >>> rows = SLGCPClassifier(random_state=0).fit(X, y).suggest()
+        >>> print(truth[rows])
+        [2]
+        """
+        check_is_fitted(self)
+        n = whole_number("n", n)
+        if self.inference_ == "supervised":
+            raise ValueError("every training point is labelled, so there is no label to ask for")
+        if self.inference_ != "mixture":
+            raise ValueError(
+                f"suggest needs the covariances of inference='mixture', but this was fitted by {self.inference_!r}"
+            )
+        few = self._few_labels
+        free = len(few.distributions) - len(few.rows)
+        if n > free:
+            raise ValueError(
+                f"n={n} labels are asked for, but only {free} training points have none: give at most {free}"
+            )
+        return suggest(few.committee, few.shape, few.distributions, few.rows, n, generator(self.random_state))
+
+    def _mixture_scores(self, X) -> StatedScores:
+        if self._is_graph:
+            _check_sign(X, "distances" if self.kernel == "precomputed_distances" else "affinities", "as in fit")
+        with np.errstate(divide="ignore"):
+            return StatedScores(np.log(self._few_labels.probabilities(X)))
+
+
+def check_affinities(X) -> sparse.csr_array:
+    """A graph as a symmetric sparse matrix without diagonal."""
+    _check_square(X, "affinities")
+    _check_sign(X, "affinities", "leave out the entries of points that are not tied")
+    return check_couplings(X)
+
+
+def check_distances(X) -> sparse.csr_array:
+    """Distances as a sparse matrix. An entry that is stored once counts for both points, by the graph made of it."""
+    _check_square(X, "distances")
+    _check_sign(X, "distances", "give lengths, or kernel='precomputed' if larger means closer")
+    return listed(X)
+
+
+def _check_square(X, what: str) -> None:
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"precomputed {what} must be a square matrix with a row and a column per point, got shape {X.shape}: "
+            "give kernel=None if X holds features"
+        )
+
+
+def _check_sign(X, what: str, remedy: str) -> None:
+    least = X.min()
+    if least < 0:
+        raise ValueError(f"precomputed {what} must not be negative, got {least:g}: {remedy}")

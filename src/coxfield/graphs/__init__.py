@@ -1,0 +1,1 @@
+"""Graphs of all points, labelled or not: neighbours, affinities, modes, and the heat covariances that they give."""

@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.graphs.shape import shape_of_graph, shape_of_points
+from coxfield.selection.committee import suggest as module
+from coxfield.selection.committee.bank import TIES
+from coxfield.selection.committee.suggest import NOISE, committee_features, design, suggest
+from tests.tolerances import assert_close
+
+
+def cloud(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)) + 6 * np.eye(3)[np.arange(n) % 3]
+
+
+def learned(X, labels=(0, 1, 2, 3), shape=None):
+    codes = np.full(X.shape[0], -1)
+    codes[list(labels)] = np.array(labels) % 3 if len(labels) > 2 else np.arange(len(labels))
+    shape = shape_of_points(X, TIES, 20) if shape is None else shape
+    return learn_few_labels(X, codes, shape, np.zeros(codes.max() + 1))
+
+
+def asked(few, n=1, seed=0):
+    return suggest(few.committee, few.shape, few.distributions, few.rows, n, np.random.default_rng(seed))
+
+
+def variances(watched, known):
+    """Naive reference: variances of a Gaussian process given noisy values at some points."""
+    inverse = np.linalg.inv(known @ known.T + NOISE * np.eye(len(known)))
+    return np.array([x @ x - (known @ x) @ inverse @ (known @ x) for x in watched])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_choice_lowers_the_sum_of_variances_most(seed):
+    rng = np.random.default_rng(seed)
+    candidates, watched, known = (rng.normal(size=(n, 4)) / 2 for n in (7, 9, 3))
+    weights = rng.random(9)
+    free = list(range(7))
+    for chosen in design(candidates, watched, known, weights, 7):
+        left = [weights @ variances(watched, np.vstack([known, candidates[one]])) for one in free]
+        # One more label changes every variance by the same formula; the inverse has a condition of at most 1 + n / s.
+        assert_close(left[free.index(chosen)], min(left), terms=100, scale=weights.sum() * 4, condition=200)
+        free.remove(chosen)
+        known = np.vstack([known, candidates[chosen]])
+    assert free == []
+
+
+def test_features_give_the_mean_of_the_covariances_of_the_members():
+    X = cloud()
+    few = learned(X)
+    rows = np.array([5, 1, 40])
+    features = committee_features(few.committee, few.shape, rows)
+    expected = np.zeros((3, 3))
+    for member, share in zip(few.committee.members, few.committee.shares, strict=True):
+        modes = few.shape.modes[max(member.source, 0)]
+        if member.source >= 0:
+            heat = (modes.vectors * np.exp(-member.parameter * modes.values)) @ modes.vectors.T
+            if member.means:
+                first = modes.vectors[:, 0]
+                heat = heat - np.exp(-member.parameter * modes.values[0]) * np.outer(first, first)
+        else:
+            white = few.shape.axes.coordinates(X) / np.sqrt(few.shape.axes.shrunk(member.parameter))
+            heat = white @ white.T
+        scales = np.sqrt(np.diag(heat))
+        expected += share * (heat / np.outer(scales, scales))[np.ix_(rows, rows)]
+    assert any(member.source < 0 for member in few.committee.members)
+    assert any(member.source >= 0 for member in few.committee.members)
+    # Without mode 0 a sum of 20 modes loses digits where the others are weak.
+    np.testing.assert_allclose(features @ features.T, expected, atol=1e-8)
+
+
+def test_points_far_from_the_origin_have_the_same_linear_features():
+    X = cloud()
+    near, far = learned(X), learned(X + 2.0**20)
+    rows = np.arange(10)
+    gram = [
+        features @ features.T
+        for features in (committee_features(one.committee, one.shape, rows) for one in (near, far))
+    ]
+    # Moving the points rounds them to 2^-33. Modes change by that, divided by the gap of their values.
+    np.testing.assert_allclose(gram[0], gram[1], atol=1e-5)
+
+
+def test_a_cloud_without_a_label_is_asked_about_first():
+    X = cloud(150)
+    assert asked(learned(X, labels=(0, 1)))[0] % 3 == 2
+
+
+def test_sparse_points_and_graphs_are_asked_about_too():
+    X = sparse.csr_array(np.abs(cloud(90)))
+    assert len(set(asked(learned(X, labels=(0, 1)), 5))) == 5
+    blocks = sparse.csr_array(sparse.block_diag([np.ones((10, 10)) - np.eye(10)] * 3))
+    codes = np.full(30, -1)
+    codes[[0, 10]] = 0, 1
+    few = learn_few_labels(None, codes, shape_of_graph(blocks, 30), np.zeros(2))
+    assert asked(few)[0] >= 20
+
+
+def test_rows_are_without_label_and_never_twice():
+    few = learned(cloud(40))
+    rows = asked(few, 36)
+    assert sorted(rows) == list(range(4, 40))
+
+
+def test_copies_are_asked_about_once_before_others():
+    X = cloud(60)
+    X[30:] = X[2]  # many copies of one point of the third class
+    few = learned(X, labels=(0, 1))
+    assert np.sum((asked(few, 3) >= 30) | (asked(few, 3) == 2)) <= 1
+
+
+def test_the_same_seed_gives_the_same_rows_and_more_rows_begin_with_them():
+    few = learned(cloud(600))
+    np.testing.assert_array_equal(asked(few, 5, seed=3), asked(few, 5, seed=3))
+    np.testing.assert_array_equal(asked(few, 5, seed=3)[:2], asked(few, 2, seed=3))
+
+
+def test_many_questions_and_many_labels_are_asked_in_rounds(monkeypatch):
+    monkeypatch.setattr(module, "AT_ONCE", 4)
+    monkeypatch.setattr(module, "CANDIDATES", 10)
+    monkeypatch.setattr(module, "MOST_KNOWN", 8)
+    rows = asked(learned(cloud(60)), 30)
+    assert len(set(rows.tolist())) == 30
+    assert rows.min() >= 4
+
+
+def test_without_any_doubt_all_points_count_alike():
+    few = learned(cloud(60))
+    certain = np.eye(3)[few.distributions.argmax(axis=1)]
+    rows = suggest(few.committee, few.shape, certain, few.rows, 3, np.random.default_rng(0))
+    assert len(set(rows.tolist())) == 3
