@@ -7,6 +7,7 @@ from contextlib import redirect_stderr
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from benchmarks.few_labels import some_labels
@@ -14,6 +15,7 @@ from benchmarks.harness import Row, console, seconds, show
 from coxfield import SLGCPClassifier, threads
 from coxfield.datasets import DatasetUnavailableError, fetch_mnist
 from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.graphs.neighbours import Search
 from coxfield.graphs.shape import shape_of_points
 from coxfield.selection.committee.bank import TIES, n_modes
 
@@ -31,6 +33,7 @@ def run(quick=False):
         return
     growth(X, truth, SIZES[:2] if quick else SIZES)
     if not quick:
+        recall(X)
         draws(X, truth)
         new_points(X, truth)
 
@@ -55,6 +58,18 @@ def all_images():
     X = np.concatenate([data.X_train, data.X_test]).astype(np.float32) / np.float32(255)
     order = np.random.default_rng(0).permutation(len(X))
     return X[order], np.concatenate([data.y_train, data.y_test]).astype(int)[order]
+
+
+def recall(X, some=500):
+    """How many of the nearest neighbours are found among the candidates."""
+    rows = np.random.default_rng(0).choice(len(X), some, replace=False)
+    found = Search.among(X).of_all(40).index[rows]
+    exact = NearestNeighbors(n_neighbors=41, algorithm="brute").fit(X).kneighbors(X[rows], return_distance=False)[:, 1:]
+    rows = []
+    for k in (5, 10, 40):
+        share = np.mean([np.isin(near[:k], one[:k]).mean() for near, one in zip(exact, found, strict=True)])
+        rows.append(Row(f"of the {k} nearest", f"{100 * share:.1f} %"))
+    show("MNIST, neighbours that are found", rows)
 
 
 def growth(X, truth, sizes):

@@ -2,7 +2,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores, prior_terms
+from coxfield.engine.decision import Scores, StatedScores, prior_terms
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 
@@ -51,3 +51,12 @@ def test_what_classes_share_is_left_out_unless_it_is_one_number():
     np.testing.assert_array_equal(prior_terms(shared, X, mean), [[0.5, 0.0]])
     own = PerClass.of([recognise(DotProduct(), 1), recognise(RBF(1.0), 1)])
     np.testing.assert_array_equal(prior_terms(own, X, mean), [[1.5, 0.5], [5.5, 0.5]])
+
+
+def test_stated_scores_are_log_probabilities():
+    p = np.array([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]])
+    with np.errstate(divide="ignore"):
+        stated = StatedScores(np.log(p))
+    np.testing.assert_array_equal(stated.decisions, [1, 2])
+    np.testing.assert_array_equal(stated.values, stated.log_probabilities)
+    np.testing.assert_array_equal(stated.relative, stated.log_probabilities)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,7 +9,6 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 from coxfield import SLGCPClassifier
-from coxfield.estimators import mixture_inference
 from coxfield.estimators.few_labels import learn_few_labels
 from coxfield.graphs.shape import shape_of_graph, shape_of_points
 from coxfield.selection.committee.bank import TIES, n_modes
@@ -17,7 +18,7 @@ X, TRUTH = make_blobs(120, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
 Y = np.where(np.arange(120) < 9, TRUTH, -1)
 
 
-def test_a_given_graph_is_the_graph_computed_inside(monkeypatch):
+def test_a_given_graph_is_the_graph_computed_inside():
     ties = TIES[1:2]
     inside = shape_of_points(X, ties, n_modes(120, 3))
     graph = ties[0].graph(inside.join.search.of_all(ties[0].neighbours))
@@ -25,8 +26,9 @@ def test_a_given_graph_is_the_graph_computed_inside(monkeypatch):
     few = learn_few_labels(None, Y, shape_of_graph(graph, n_modes(120, 3)), np.zeros(3))
     np.testing.assert_allclose(clf.label_distributions_, few.distributions, atol=1e-9)
     np.testing.assert_array_equal(clf.transduction_, TRUTH)
-    np.testing.assert_allclose(SLGCPClassifier("precomputed").fit(graph.toarray(), Y).label_distributions_[9:].sum(), 111)
-    assert clf.predict(graph[:20]).tolist() == TRUTH[:20].tolist()
+    dense = SLGCPClassifier("precomputed").fit(graph.toarray(), Y)
+    np.testing.assert_allclose(dense.label_distributions_, clf.label_distributions_, atol=1e-9)
+    assert np.mean(clf.predict(graph) == TRUTH) > 0.9  # here a point is not its own neighbour
     assert set(clf.members_["covariance"]) == {"the given graph"}
 
 
@@ -35,7 +37,7 @@ def test_given_distances_are_those_computed_inside(dense):
     distances = pairwise_distances(X) if dense else sparse.csr_array(kneighbors_graph(X, 40, mode="distance"))
     clf = SLGCPClassifier("precomputed_distances").fit(distances, Y)
     shape = shape_of_points(X, TIES, n_modes(120, 3))
-    few = learn_few_labels(None, Y, shape.__class__(shape.names, shape.modes, shape.join), np.zeros(3))
+    few = learn_few_labels(None, Y, replace(shape, axes=None), np.zeros(3))
     np.testing.assert_allclose(clf.label_distributions_, few.distributions, atol=1e-6)
     new = X[:15] + 0.01
     found = clf.predict_proba(pairwise_distances(new, X))
@@ -94,7 +96,3 @@ def test_new_points_may_not_be_negative_either():
     with pytest.raises(ValueError, match="affinities must not be negative, got -1"):
         clf.predict([[0.0, -1.0, 0, 0, 0, 0]])
     assert_close(clf.predict_proba([[0.0] * 6]), np.full((1, 2), 0.5), terms=10)  # no neighbour, no opinion
-
-
-def test_all_kinds_of_given_graphs_are_known():
-    assert mixture_inference.GRAPHS == ("precomputed", "precomputed_distances")

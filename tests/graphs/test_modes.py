@@ -48,7 +48,9 @@ def test_no_part_of_a_graph_that_falls_apart_is_missed(count, size):
 
 def test_parts_that_hang_together_by_faint_ties_are_not_missed_either():
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + [8, 0], [[4, 60.0], [4, 62], [0, 25]]])
+    X = np.concatenate(
+        [rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + np.array([8, 0]), [[4, 60.0], [4, 62], [0, 25]]]
+    )
     affinity = graph_of(X, Ties(10, sharpness=10.0, common=True))
     values = np.linalg.eigvalsh(laplacian(affinity))[:64]
     np.testing.assert_allclose(lowest_modes(affinity, 64).values, values.clip(0), atol=1e-9)
@@ -83,7 +85,7 @@ def test_modes_that_do_not_converge_are_left_out(monkeypatch):
     affinity = graph_of(np.random.default_rng(0).normal(size=(400, 2)), Ties(10))
     right = lowest_modes(affinity, 20)
 
-    def stop(*args, k, **options):
+    def stop(*args, **options):
         raise ArpackNoConvergence("stopped", right.values[1:6], right.vectors[:, 1:6])
 
     monkeypatch.setattr(modes, "eigsh", stop)

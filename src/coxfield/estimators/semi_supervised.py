@@ -80,7 +80,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
     n_draws : int, default=None
         Number of draws to average over. None for 800 from four chains together, or 100 for perturb-and-MAP.
     random_state : int, RandomState instance, Generator or None, default=None
-        Seed of the draws. "mixture" and "map" draw nothing.
+        Seed of the draws, and of `suggest`. Fits by "mixture" and "map" draw nothing.
     n_jobs : int, default=None
         Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
         a matrix product. -1 means all processors.
@@ -101,6 +101,8 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
     members_ : dict of arrays
         The covariances that speak, the loudest first: "covariance", "effective_rank", "without_mode_0" and "share".
         Only with "mixture", as is the next one.
+    map_ : ndarray of shape (n_samples, 2)
+        Two coordinates to draw each training point at, see `plotting.plot_few_labels`. Only with "mixture".
     voices_ : dict
         How loud each voice is: "average" over members, "mixture" of them, "labelled points alone".
     marginal_errors_ : ndarray of shape (n_samples, n_classes)

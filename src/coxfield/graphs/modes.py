@@ -23,7 +23,10 @@ FAINT = 1e-10  # ties of S below it do not join parts: at the longest times of `
 DAMPED = 0.05  # modes with 1 - lambda above it are those that last
 LASTING = 1e-6  # largest value of a mode that belongs to one part
 HOPS = 4  # points that hang one by one on the others: how many in a row get all digits
-RESTARTS = 1000  # of ARPACK; usually a few dozen are enough
+POWER = 8  # of (I + S) / 2 that ARPACK sees: its eigenvalues near 1 lie farther apart than those of S
+SPARSE = 20  # neighbours per point up to which more products cost less than more steps of ARPACK
+RESTARTS = 300  # of ARPACK; usually a few are enough. Modes that take more belong to islands of a few points.
+LEAST_SPACE = 80  # vectors that ARPACK holds at least
 TOLERANCE = {
     np.dtype(np.float64): 0.0,
     np.dtype(np.float32): 1e-5,
@@ -122,14 +125,20 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int) -> NDArray:
     walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
     across = sparse.csr_array(parts.T)
 
+    power = POWER if walk.nnz <= SPARSE * n else 1
+
     def without_parts(vector: NDArray) -> NDArray:
         vector = vector.ravel()
-        return walk @ vector - 2 * (parts @ (across @ vector))  # their value here is -1, and is not looked for
+        vector = vector - parts @ (across @ vector)  # their value here is 0, and is not looked for
+        for _ in range(power):
+            vector = (vector + walk @ vector) / 2
+        return vector - parts @ (across @ vector)
 
     operator = LinearOperator(walk.shape, matvec=without_parts, dtype=dtype)
     start = np.random.default_rng(0).standard_normal(n).astype(dtype)
     try:
-        _, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=TOLERANCE[dtype], maxiter=RESTARTS)
+        space = min(n - 1, max(2 * count + 1, LEAST_SPACE))
+        _, vectors = eigsh(operator, count, which="LA", v0=start, ncv=space, tol=TOLERANCE[dtype], maxiter=RESTARTS)
     except ArpackNoConvergence as stopped:
         vectors = stopped.eigenvectors  # fewer modes, but right ones
     return vectors.astype(float)

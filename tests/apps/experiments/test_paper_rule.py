@@ -9,7 +9,7 @@ import coxfield
 
 EXPERIMENTS = Path(coxfield.__file__).parent / "apps" / "experiments"
 # Beyond the paper: here the defaults are compared with the paper's rules.
-BEYOND = {"mixture_methods.py", "few_labels_methods.py"}
+BEYOND = {"mixture_methods.py", "few_labels_methods.py", "questions.py"}
 THE_PAPERS = "paper_methods.py"  # the only other place that names SLGCPClassifier
 
 

@@ -41,7 +41,7 @@ def test_weights_are_probabilities_of_the_labels_times_the_prior():
     expected = reference(sums, ranks)
     expected = np.where(expected >= 1e-4 * expected.max(), expected, 0)
     np.testing.assert_allclose(found.weights, expected / expected.sum(), rtol=1e-9, atol=1e-12)
-    assert_close(found.weights.sum(), 1.0, terms=18)
+    assert_close(found.weights.sum(), 1.0, terms=3 * len(STRENGTHS))
 
 
 def test_the_prior_decides_if_no_label_has_company():
@@ -50,7 +50,7 @@ def test_the_prior_decides_if_no_label_has_company():
     sums = [MemberSums(one.whole, one.left_out[:3], one.directions) for one in members()]
     found = average(sums, ranks, alone, np.zeros(3))
     expected = softmax(-ranks / 3)
-    assert_close(found.weights, np.repeat(expected[:, None], 6, axis=1) / 6, condition=4)
+    assert_close(found.weights, np.repeat(expected[:, None], len(STRENGTHS), axis=1) / len(STRENGTHS), condition=4)
 
 
 def test_probabilities_average_over_members_and_strengths():
@@ -61,9 +61,9 @@ def test_probabilities_average_over_members_and_strengths():
     expected = sum(
         found.weights[m, s] * softmax(found.strengths[m, s] * whole[m] + MEAN, axis=1)
         for m in range(3)
-        for s in range(6)
+        for s in range(len(STRENGTHS))
     )
-    assert_close(p, expected, terms=18, condition=50)
+    assert_close(p, expected, terms=3 * len(STRENGTHS), condition=100)
     assert_close(p.sum(axis=1), 1.0, terms=20)
 
 
@@ -83,4 +83,4 @@ def test_pruning_changes_probabilities_by_less_than_its_threshold(monkeypatch):
 def test_a_member_that_says_the_same_everywhere_gives_the_class_shares(value):
     flat = MemberSums(np.full((20, 3), value), np.full((5, 3), value), np.empty((0, 3)))
     found = average([flat], np.array([1.0]), GIVEN, MEAN)
-    assert_close(found.probabilities([flat.whole]), np.tile(softmax(MEAN), (20, 1)), terms=6)
+    assert_close(found.probabilities([flat.whole]), np.tile(softmax(MEAN), (20, 1)), terms=len(STRENGTHS))

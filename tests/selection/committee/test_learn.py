@@ -69,7 +69,5 @@ def test_a_voice_that_knows_more_is_louder():
 
 def test_the_mean_of_a_class_raises_its_probability():
     _, given, members, sums = case(6)
-    plain, raised = (
-        learn_committee(members, sums, given, mean) for mean in (np.zeros(Q), np.array([0.0, 2.0, 0.0]))
-    )
+    plain, raised = (learn_committee(members, sums, given, mean) for mean in (np.zeros(Q), np.array([0.0, 2.0, 0.0])))
     assert (raised.probabilities(raised.sums)[:, 1] > plain.probabilities(plain.sums)[:, 1]).mean() > 0.9

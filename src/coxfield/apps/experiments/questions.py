@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.apps.report.records import Record
-    from coxfield.graphs.shape import Shape
 
     Found = Mapping[str, Record]
     Errors = Mapping[tuple[str, str], Mapping[int, Mapping[str, float]]]
@@ -54,7 +53,7 @@ DESIGNED_NOTE = "The rule was chosen on these two data sets, so they are no test
 class Asking(SLGCPClassifier):
     """`SLGCPClassifier` that keeps its graphs, because only labels change between two fits."""
 
-    def _shape(self, X, count: int) -> Shape:
+    def _shape(self, X, count: int) -> Any:
         if not hasattr(self, "_kept"):
             self._kept = super()._shape(X, count)
         return self._kept
@@ -183,6 +182,8 @@ def table(errors: Errors, known: Sequence[str]) -> Table:
 
 def draw(errors: Errors, known: Sequence[str]) -> Any:
     """One panel per data set: error against the number of questions, one line per rule."""
+    from matplotlib.ticker import MaxNLocator
+
     drawn = figure(1.6 + 3.6 * len(known), 3.8)
     panels = drawn.subplots(1, len(known), squeeze=False)[0]
     for panel, data in zip(panels, known, strict=True):
@@ -190,6 +191,7 @@ def draw(errors: Errors, known: Sequence[str]) -> Any:
             _draw_rule(panel, errors, data, rule, shift=0.3 * (place - 1.5))
         panel.set_title(f"{data}, from 10 labels on", fontsize="medium")
         panel.set(xlabel="questions asked", ylim=(0, None), xticks=range(0, MOST + 1, 10))
+        panel.yaxis.set_major_locator(MaxNLocator(6, integer=True))
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(axis="y", color="0.9", linewidth=0.8)
         panel.set_axisbelow(True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from coxfield.selection.committee.sums import Given, MemberSums
 
-STRENGTHS = 0.5 * 2.0 ** np.arange(6)  # nats that separate the best class from the mean class, at the average point
+STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
 ROUNDING = 16  # units of the last digit
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 

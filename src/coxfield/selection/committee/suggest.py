@@ -8,7 +8,7 @@ not matter for the variance, so the second point follows from the first, without
 
 Without the entropies this is V-optimal design (Ji and Han, 2012). It covers the data, but spends labels on points that
 are certain. Doubt alone asks for points at borders, several times at the same border. The expected entropy after the
-answer asks for labels that make the model more certain, right or wrong. It is worse than to ask at random.
+answer asks for labels that make the model more certain, right or wrong. It was no better than random questions.
 
 Two samples keep it fast: points that could be asked for, and points x' over which the sum runs.
 """
