@@ -28,7 +28,7 @@ def test_a_goal_is_met_if_the_mean_error_is_within_it_for_every_number_of_labels
     found = claim("digit1", {("digit1", 10, OURS): [5.0, 6.0], ("digit1", 100, OURS): many})
     assert found.verdict == verdict
     assert found.statement.endswith("an error of at most 6 % with 10, 2.4 % with 100 labels")
-    assert ("5.5 ± 0.5 % with 10" in found.finding) == (verdict != NOT_TESTED)
+    assert ("5.50 ± 0.50 % with 10" in found.finding) == (verdict != NOT_TESTED)
 
 
 @pytest.mark.parametrize(("last", "verdict"), [(4.0, YES), (4.1, NO)])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Found = Mapping[str, Record]
 
 NAME = "table-few-labels"
-FEWER = {("digits", PAPER): 2}  # draws of what takes minutes per fit
+FEWER = {("digits", PAPER): 2}  # draws of what is too slow for all of them
 ALONE = {("digits", 1): (SELF_TRAINING,)}  # left out: with one label per class there is nothing to validate with
 DESIGNED = (
     "The graphs behind `SLGCP` were designed while looking at errors on these data sets. What is chosen for a draw is "

@@ -40,7 +40,7 @@ def _goal(data: str, wanted: Mapping[int, float], results: Results) -> Claim:
     found = {labels: _errors(results, data, labels) for labels in wanted}
     if not all(mean.values for mean in found.values()):
         return Claim(statement, "not computed", Verdict.NOT_TESTED)
-    finding = ", ".join(f"{mean.text(1)} % with {labels}" for labels, mean in found.items())
+    finding = ", ".join(f"{mean.text(2)} % with {labels}" for labels, mean in found.items())
     return Claim(statement, finding, Verdict.of(all(found[labels].value <= wanted[labels] for labels in wanted)))
 
 

@@ -23,7 +23,7 @@ JUDGED = (
 )
 OWN = (
     "SLGCP: `SLGCPClassifier()`. SLGCP of the paper: the most probable labelling, with one squared exponential "
-    "covariance; cross validation chooses its length scale. On digits it takes minutes, so it has two draws. LGCP "
+    "covariance; cross validation chooses its length scale. On digits it is slow, so it has two draws. LGCP "
     "(`LGCPClassifier()`) and 1-NN see the labelled points only."
 )
 PEERS = (
