@@ -124,7 +124,6 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int) -> NDArray:
         return np.empty((n, 0))
     walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
     across = sparse.csr_array(parts.T)
-
     power = POWER if walk.nnz <= SPARSE * n else 1
 
     def without_parts(vector: NDArray) -> NDArray:
@@ -136,8 +135,8 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int) -> NDArray:
 
     operator = LinearOperator(walk.shape, matvec=without_parts, dtype=dtype)
     start = np.random.default_rng(0).standard_normal(n).astype(dtype)
+    space = min(n - 1, max(2 * count + 1, LEAST_SPACE))
     try:
-        space = min(n - 1, max(2 * count + 1, LEAST_SPACE))
         _, vectors = eigsh(operator, count, which="LA", v0=start, ncv=space, tol=TOLERANCE[dtype], maxiter=RESTARTS)
     except ArpackNoConvergence as stopped:
         vectors = stopped.eigenvectors  # fewer modes, but right ones

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from coxfield.apps.experiments.bins import pooled
 from coxfield.apps.experiments.few_labels_methods import LAPLACE, OURS, SPREADING
 from coxfield.apps.experiments.few_labels_sets import FAMILIES
-from coxfield.apps.experiments.mixture_calibration import chance_error
+from coxfield.apps.experiments.mixture_calibration import chance_error, panels
 from coxfield.apps.report.blocks import MISSING, Figure, Mean, Table
-from coxfield.plotting import figure, plot_reliability
+from coxfield.plotting import plot_reliability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 JUDGED = (OURS, SPREADING, LAPLACE)  # methods in the table
 DRAWN = (OURS, SPREADING)  # methods in the diagram
-COLUMNS = 3  # of the diagram
 NOTES = (
     "Log loss in nats: probabilities of unlabelled points, held above 1e-12. A point that is wrong and entirely sure "
     "costs 28 nats. ECE: expected calibration error, the mean distance of accuracy from probability, in ten bins. By "
@@ -31,8 +30,8 @@ NOTES = (
 def blocks(results: Results, name: str) -> list[Table | Figure]:
     """The table, and the diagram if our probabilities are known for a data set."""
     found: list[Table | Figure] = [table(results)]
-    panels = {data: ways for data, ways in _pooled(results).items() if OURS in ways}
-    return [*found, diagram(panels, name)] if panels else found
+    judged = {data: ways for data, ways in _pooled(results).items() if OURS in ways}
+    return [*found, diagram(judged, name)] if judged else found
 
 
 def table(results: Results) -> Table:
@@ -64,32 +63,24 @@ def _row(data: str, labels: str, by_method: Sequence[Sequence[Mapping[str, Any]]
 
 def _pooled(results: Results) -> dict[str, dict[str, Reliability]]:
     """Reliability by data set and method, with all draws and numbers of labels together."""
-    panels: dict[str, dict[str, list]] = {}
+    by_set: dict[str, dict[str, list]] = {}
     for (data, _, method), by_seed in results.items():
         if method in DRAWN and by_seed:
-            panels.setdefault(data, {}).setdefault(method, []).extend(by_seed.values())
-    return {data: {method: pooled(found) for method, found in ways.items()} for data, ways in panels.items()}
+            by_set.setdefault(data, {}).setdefault(method, []).extend(by_seed.values())
+    return {data: {method: pooled(found) for method, found in ways.items()} for data, ways in by_set.items()}
 
 
-def diagram(panels: Mapping[str, Mapping[str, Reliability]], name: str) -> Figure:
+def diagram(judged: Mapping[str, Mapping[str, Reliability]], name: str) -> Figure:
     """Reliability, one panel per data set."""
-    lines = -(-len(panels) // COLUMNS)
-    drawn = figure(9, 3 * lines + 0.5)
-    axes = drawn.subplots(lines, COLUMNS, squeeze=False).ravel()
-    for panel, (data, ways) in zip(axes, panels.items(), strict=False):
-        _panel(panel, data, ways)
-    for empty in axes[len(panels) :]:
-        empty.set_axis_off()
-    drawn.supxlabel("probability of the predicted class")
-    drawn.supylabel("share of predictions that were right")
-    handles, _ = axes[0].get_legend_handles_labels()
-    drawn.legend(handles, next(iter(panels.values())), loc="outside upper center", ncols=len(DRAWN), frameon=False)
+    drawn = panels(judged, _panel, above=0.5)
+    handles, _ = drawn.axes[0].get_legend_handles_labels()
+    drawn.legend(handles, next(iter(judged.values())), loc="outside upper center", ncols=len(DRAWN), frameon=False)
     caption = (
         "How often the predicted class was right, against its probability: unlabelled points of all draws and all "
         "numbers of labels together. Bars are two standard errors as if points were independent. Those of one draw are "
         "not."
     )
-    return Figure(caption, drawn, _describe(panels), name)
+    return Figure(caption, drawn, _describe(judged), name)
 
 
 def _panel(panel, data: str, ways: Mapping[str, Reliability]) -> None:

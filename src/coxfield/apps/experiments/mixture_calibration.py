@@ -12,7 +12,7 @@ from coxfield.apps.report.blocks import Figure, Mean, Table
 from coxfield.plotting import figure, plot_reliability
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from coxfield.calibration import Reliability
 
@@ -64,15 +64,7 @@ def chance_error(judged: Reliability) -> float:
 def diagram(results: Mapping[str, Results], name: str) -> Figure:
     """Reliability of the mixture, one panel per data set, with the predictions of all partitions together."""
     judged = {data: pooled(each) for data, each in results.items()}
-    lines = -(-len(judged) // COLUMNS)
-    drawn = figure(9, 3 * lines)
-    panels = drawn.subplots(lines, COLUMNS, squeeze=False).ravel()
-    for panel, (data, one) in zip(panels, judged.items(), strict=False):
-        _panel(panel, data, one)
-    for empty in panels[len(judged) :]:
-        empty.set_axis_off()
-    drawn.supxlabel("probability of the predicted class")
-    drawn.supylabel("share of predictions that were right")
+    drawn = panels(judged, _panel)
     description = "; ".join(f"{data}: {_distance(one)}" for data, one in judged.items())
     caption = (
         "How often the class predicted by the mixture was right, against its probability. ECE: expected calibration "
@@ -80,6 +72,20 @@ def diagram(results: Mapping[str, Results], name: str) -> Figure:
         "Bars are two standard errors as if test points were independent; random partitions share test points."
     )
     return Figure(caption, drawn, f"Mean distance of accuracy from probability. {description}.", name)
+
+
+def panels(judged: Mapping[str, Any], draw: Callable[[Any, str, Any], None], above: float = 0.0):
+    """A figure with a panel per data set, each drawn by `draw`, and `above` inches of room for a legend."""
+    lines = -(-len(judged) // COLUMNS)
+    drawn = figure(9, 3 * lines + above)
+    axes = drawn.subplots(lines, COLUMNS, squeeze=False).ravel()
+    for panel, (data, one) in zip(axes, judged.items(), strict=False):
+        draw(panel, data, one)
+    for empty in axes[len(judged) :]:
+        empty.set_axis_off()
+    drawn.supxlabel("probability of the predicted class")
+    drawn.supylabel("share of predictions that were right")
+    return drawn
 
 
 def _panel(panel, data: str, judged: Reliability) -> None:
