@@ -102,3 +102,11 @@ def test_what_the_caller_gave_is_not_edited():
     before = weights.copy()
     eliminate(weights, 2)
     np.testing.assert_array_equal(weights, before)
+
+
+def test_shares_of_the_work_are_told_of():
+    told = []
+    eliminate(np.random.default_rng(0).random((20, 20)), 15, block=4, done=told.append)
+    assert len(told) == 4
+    assert sum(told) == pytest.approx(1)
+    assert told[0] > told[1] > told[2]  # what is left becomes smaller

@@ -93,3 +93,11 @@ def test_wrong_arguments_are_named():
         SVMClassifier(np.inf).fit(X, y)
     with pytest.raises(ValueError, match="only one class"):
         SVMClassifier().fit(X, np.zeros(10))
+
+
+@pytest.mark.parametrize("length_scale", [0.01, 1.0])
+def test_shares_of_the_refits_are_told_of(length_scale):
+    X, y = banana(40)
+    told = []
+    loo_error(np.exp(-cdist(X, X, "sqeuclidean") / (2 * length_scale**2)), y, 1.0, told.append)
+    assert sum(told) == pytest.approx(1)

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct
 from sklearn.multiclass import OneVsRestClassifier
 
 from baselines.two_classes import random_problem, settled
 from coxfield.baselines import VariationalGPClassifier
+from coxfield.baselines.variational_gp import climb
 from coxfield.datasets import load_banana, load_synth
 
 
@@ -118,3 +119,21 @@ def test_wrong_arguments_are_named():
         VariationalGPClassifier().fit(X, np.ones(6))
     with pytest.raises(ValueError, match="n_restarts must be an integer of at least 0, got -1"):
         VariationalGPClassifier(n_restarts=-1).fit(X, signs)
+
+
+def test_evaluations_are_told_of():
+    steps = []
+    climb(1.0 * RBF(1.0), *random_problem(20), lambda: steps.append(1))
+    assert len(steps) > 1
+
+
+def test_a_parameter_of_zero_starts_at_its_lower_bound():
+    X, signs = random_problem(20)
+    found = VariationalGPClassifier(DotProduct(0.0, (1e-3, 1e3)), n_restarts=0).fit(X, signs)
+    assert 1e-3 * (1 - 1e-9) <= found.kernel_.sigma_0 <= 1e3
+
+
+def test_kernels_that_are_wrong_are_refused_before_any_work():
+    X, signs = random_problem(20)
+    with pytest.raises(ValueError, match="constant_value of the covariance must be positive and finite, got 0"):
+        VariationalGPClassifier(ConstantKernel(0.0) * RBF(1.0)).fit(X, signs)

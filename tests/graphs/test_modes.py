@@ -99,3 +99,10 @@ def test_few_restarts_do_not_crash(monkeypatch):
     found = lowest_modes(graph_of(np.arange(1000.0)[:, None], Ties(5)), 30)
     assert 1 <= len(found) <= 30
     assert found.values[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_products_with_the_graph_are_told_of():
+    graph, steps = graph_of(np.random.default_rng(0).normal(size=(400, 2)), Ties(5)), []
+    with_steps = lowest_modes(graph, 10, lambda: steps.append(1))
+    assert len(steps) > 10
+    np.testing.assert_array_equal(with_steps.values, lowest_modes(graph, 10).values)

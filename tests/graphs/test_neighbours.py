@@ -110,3 +110,15 @@ def test_listed_distances_without_any_entry():
     found = Listed(sparse.csr_array((3, 3))).of_all(4)
     assert found.index.shape == (3, 1)
     assert np.isinf(found.distance).all()
+
+
+@pytest.mark.parametrize(("d", "work"), [(2, 1e11), (12, 1e11), (120, 0)])
+def test_blocks_of_points_change_nothing_and_are_told_of(monkeypatch, d, work):
+    monkeypatch.setattr(neighbours, "MOST_WORK", work)
+    X = np.random.default_rng(d).normal(size=(50, d))
+    whole, told = Search.among(X).of_all(5), []
+    monkeypatch.setattr(neighbours, "AT_ONCE", 7)
+    parts = Search.among(X).of_all(5, told.append)
+    assert told == [7] * 7 + [1]
+    np.testing.assert_array_equal(parts.index, whole.index)
+    assert_close(parts.distance, whole.distance, terms=d, condition=100)

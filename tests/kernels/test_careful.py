@@ -124,9 +124,9 @@ def test_distances_that_overflow_are_large_numbers():
 
 
 def test_the_variance_is_added_once():
-    one, loud = (recognise(kernel, 3) for kernel in (RBF(1.0), 1e300 * RBF(1.0)))
+    one, loud = (recognise(kernel, 3) for kernel in (RBF(1.0), 1e280 * RBF(1.0)))
     difference = log_tile(loud.bind(X), loud.bind(X), None, None) - log_tile(one.bind(X), one.bind(X), None, None)
-    np.testing.assert_allclose(difference, np.log(1e300), rtol=1e-14)
+    np.testing.assert_allclose(difference, np.log(1e280), rtol=1e-14)
 
 
 def test_precise_distances_far_from_the_origin():

@@ -53,5 +53,9 @@ def test_numbers_per_class():
     assert class_values([1, 2, 3], CLASSES, "mean", 0.0).tolist() == [1.0, 2.0, 3.0]
     with pytest.raises(ValueError, match="mean must be finite, got nan"):
         class_values(np.nan, CLASSES, "mean", 0.0)
+    with pytest.raises(ValueError, match=r"mean must be between -1e\+100 and 1e\+100, got -1e\+300"):
+        class_values(-1e300, CLASSES, "mean", 0.0)
+    with pytest.raises(ValueError, match="mean must be a number, or a mapping class -> number, got 'large'"):
+        class_values("large", CLASSES, "mean", 0.0)
     with pytest.raises(ValueError, match="mean names the class 'x'"):
         class_values({"x": 1.0}, CLASSES, "mean", 0.0)

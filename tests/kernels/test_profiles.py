@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import gammaln, kve
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.kernels import profiles
@@ -57,3 +58,40 @@ def test_profiles_work_in_place():
     d2 = np.array([0.0, 1.0, 4.0])
     assert profiles.Matern(1.5).log_of(d2) is d2
     assert d2[0] == 0
+
+
+@pytest.mark.parametrize("nu", [50.5, 60.0, 100.0])
+def test_orders_that_bessel_functions_still_reach_agree_with_the_expansion(nu):
+    d2 = np.linspace(0.01, 400, 500)
+    t = np.sqrt(2 * nu * d2)
+    exact = (1 - nu) * np.log(2) - gammaln(nu) + nu * np.log(t) + np.log(kve(nu, t)) - t
+    # The terms are as large as nu log(nu) and cancel. The expansion itself is right to ten digits.
+    np.testing.assert_allclose(profiles.Matern(nu).log_of(d2.copy()), exact, rtol=1e-10, atol=1e-10)
+    lower = (1 - nu) * np.log(2) - gammaln(nu) + (nu - 1) * np.log(t) + np.log(kve(nu - 1, t)) - t + np.log(2 * nu)
+    np.testing.assert_allclose(profiles.Matern(nu).log_slope_of(d2.copy()), lower, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("nu", [1e8, 1e15, 1e300])
+def test_at_very_large_orders_a_matern_is_a_squared_exponential(nu, dtype):
+    d2 = np.linspace(0, 100, 50).astype(dtype)
+    np.testing.assert_allclose(profiles.Matern(nu).log_of(d2.copy()), -d2 / 2, rtol=1e-6)
+    np.testing.assert_allclose(profiles.Matern(nu).log_slope_of(d2.copy()), -d2 / 2, rtol=1e-6, atol=1e-6)
+
+
+def test_a_large_order_is_between_a_smaller_one_and_the_limit():
+    d2 = np.array([9.0])  # K_nu of order 1000 overflows here
+    fifty, thousand, limit = (
+        profile.log_of(d2.copy())[0]
+        for profile in (profiles.Matern(50.0), profiles.Matern(1000.0), profiles.Matern(1e9))
+    )
+    assert limit < thousand < fifty
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rational_quadratics_have_their_limits(dtype):
+    d2 = np.linspace(0, 100, 50).astype(dtype)
+    np.testing.assert_allclose(profiles.RationalQuadratic(1e300).log_of(d2.copy()), -d2 / 2, rtol=1e-5)
+    np.testing.assert_allclose(profiles.RationalQuadratic(1e-300).log_of(d2.copy()), 0, atol=1e-20)
+    assert np.isfinite(profiles.RationalQuadratic(1e-300).by_log_alpha(d2)).all()
+    assert np.isfinite(profiles.RationalQuadratic(1e-300).log_slope_of(np.full(3, np.finfo(dtype).max))).all()

@@ -9,7 +9,7 @@ from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.selection import uniform_label
 from coxfield.selection.few_labels import Choice, best_variance
-from coxfield.selection.grid import default_factors, spread
+from coxfield.selection.grid import default_factors, typical_distance
 from coxfield.selection.map_cv import cv_path
 from coxfield.selection.marginal_cv import marginal_path
 from reference import kernel_value
@@ -45,7 +45,7 @@ def test_the_labelling_chooses_the_best_of_its_path(kernels):
 
 def test_the_default_grid_of_a_labelling_suits_all_points():
     _, path = choice().for_labelling(SHARED, 1e-9)
-    assert_close(path["factor"], default_factors(spread(X)))
+    assert_close(path["factor"], default_factors(typical_distance(X)))
 
 
 def test_bounds_cut_the_grid_if_they_are_to_count():

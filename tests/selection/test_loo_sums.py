@@ -11,7 +11,7 @@ from coxfield.kernels.called import Called
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale_length
-from coxfield.selection.grid import default_factors, finer_factors, spread
+from coxfield.selection.grid import default_factors, finer_factors, typical_distance
 from coxfield.selection.loo_sums import loo_log_sums, work_units
 from tolerances import assert_same_decisions
 
@@ -68,7 +68,7 @@ def test_little_working_memory_means_more_passes_and_the_same_path():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(300, 2)), np.arange(300) % 4
     labelled, of = Labelled(X, y, 4), covariances([RBF(1.0)] * 4, 2)
-    factors = default_factors(spread(X))
+    factors = default_factors(typical_distance(X))
     whole = np.array(list(loo_log_sums(labelled, of, factors)))
     heard = []
     with config_context(working_memory=0.1):

@@ -132,3 +132,12 @@ def test_the_same_seed_gives_the_same_chains():
     assert not np.array_equal(one, other)
     assert one.shape == (sampling.repeats(hidden), 2, 7, 2)
     np.testing.assert_allclose(one.sum(axis=-1), 1, rtol=1e-12)
+
+
+def test_shares_of_the_work_are_told_of(monkeypatch):
+    X, codes = few_points(2)
+    hidden, told = folds(codes, 3), []
+    monkeypatch.setattr(sampling, "PROPOSALS", 20)
+    sampling.chain_marginals(free_field(X, [RBF(1.0), RBF(1.0)], np.zeros(2)), codes, hidden, done=told.append)
+    assert sum(told) == pytest.approx(1)
+    assert len(told) > sampling.BURN_IN + sampling.DRAWS  # more than one part

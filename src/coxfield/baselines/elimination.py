@@ -26,7 +26,7 @@ class Walk:
     """Whether every eliminated state reaches a kept one by weights that have not underflowed."""
 
 
-def eliminate(weights: NDArray, count: int, block: int = BLOCK) -> Walk:
+def eliminate(weights: NDArray, count: int, block: int = BLOCK, done=None) -> Walk:
     """Eliminate the first `count` states from a random walk, without subtractions.
 
     Parameters
@@ -38,6 +38,8 @@ def eliminate(weights: NDArray, count: int, block: int = BLOCK) -> Walk:
         States to eliminate; fewer than n.
     block : int
         States eliminated between two matrix products.
+    done : callable, optional
+        Called with shares of the work, which add up to 1.
 
     Examples
     --------
@@ -56,6 +58,8 @@ def eliminate(weights: NDArray, count: int, block: int = BLOCK) -> Walk:
         # X = P[rest, block] (1 - between)^-1: visits to the block, including those through its other states.
         visits = solve_triangular(-between.T, rest[:, start:stop].T, lower=True, unit_diagonal=True).T
         rest[:, stop:] += visits @ P[start:stop, stop:]
+        if done is not None:
+            done(((len(P) - start) ** 3 - (len(P) - stop) ** 3) / (len(P) ** 3 - (len(P) - count) ** 3))
     # Back substitution. All terms are non-negative, so it only adds.
     arrival = solve_triangular(-P[:count, :count], P[:count, count:], unit_diagonal=True)
     return Walk(P[count:, count:], arrival, bool(connected))

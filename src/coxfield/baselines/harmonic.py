@@ -20,11 +20,14 @@ from scipy.spatial.distance import pdist, squareform
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import pairwise_distances_chunked
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield.baselines.elimination import eliminate
 from coxfield.baselines.length_scales import candidates, check_length_scale
-from coxfield.estimators.validation import known_class_numbers
+from coxfield.baselines.squared_exponential import in_unit, log_kernel, unit_of
+from coxfield.estimators.labels import known_class_numbers
+from coxfield.estimators.validation import check_points
+from coxfield.progress import progress
 from coxfield.selection.folds import check_folds, folds
 from coxfield.selection.path import SelectionPath
 
@@ -41,9 +44,10 @@ LEAST = 1e-12  # smallest likelihood that is counted: the loss of one label must
 
 def step_weights(d2: NDArray, length_scale: float) -> NDArray:
     """Weights of the steps between all pairs, each row relative to its nearest neighbour: rows differ in scale."""
-    logs = d2 / (-2 * length_scale**2)
+    logs = log_kernel(d2, length_scale)
     np.fill_diagonal(logs, -np.inf)
-    logs -= logs.max(axis=1, keepdims=True)
+    nearest = logs.max(axis=1, keepdims=True)
+    logs -= np.where(np.isneginf(nearest), 0, nearest)
     weights = np.exp(logs, out=logs)
     weights[weights < VANISHED] = 0
     return weights
@@ -63,9 +67,9 @@ class Graph:
         """Number of points without a label."""
         return len(self.d2) - len(self.indicators)
 
-    def walk(self, length_scale: float) -> Walk:
-        """The walk between labelled points through the unlabelled ones."""
-        return eliminate(step_weights(self.d2, length_scale), self.n_unlabelled)
+    def walk(self, length_scale: float, done=None) -> Walk:
+        """The walk between labelled points through the unlabelled ones; `done` is called with shares of the work."""
+        return eliminate(step_weights(self.d2, length_scale), self.n_unlabelled, done=done)
 
     def distributions(self, walk: Walk) -> NDArray:
         """Harmonic functions at the unlabelled points, one column per class."""
@@ -103,15 +107,18 @@ def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -
     length_scales : array
     """
     rows, truth = np.concatenate(hidden), graph.indicators.argmax(axis=1)
-    path = []
-    for length_scale in length_scales.tolist():
-        walk = graph.walk(length_scale)
+
+    def tried(length_scale: float, done) -> dict[str, float]:
+        walk = graph.walk(length_scale, done)
         f = np.concatenate([graph.held_out(walk, fold) for fold in hidden])
         likelihood = np.maximum(f[np.arange(len(rows)), truth[rows]], LEAST)
         wrong = (f.argmax(axis=1) != truth[rows]) | ~f.any(axis=1)  # if f is 0, the way to every label has underflowed
         losses = {"cv_error": float(wrong.mean()), "cv_log_loss": float(-np.log(likelihood).mean())}
-        path.append({"factor": length_scale, **losses, "connected": walk.connected, "apart": not walk.connected})
-    return SelectionPath.of(path, CRITERIA)
+        return {"factor": length_scale, **losses, "connected": walk.connected, "apart": not walk.connected}
+
+    title, faster = f"harmonic functions, {len(length_scales)} length scales", "fewer length_scales take less time"
+    with progress(title, len(length_scales), None, faster) as done:
+        return SelectionPath.of([tried(length_scale, done) for length_scale in length_scales.tolist()], CRITERIA)
 
 
 class HarmonicFunctions(ClassifierMixin, BaseEstimator):
@@ -139,7 +146,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
-        The mark of an unknown label in y. None and NaN mean the same.
+        The mark of an unknown label in y, one value. None, NaN and NaT mean the same.
 
     Attributes
     ----------
@@ -200,14 +207,16 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         """
         check_folds(self.n_folds)
         self.__dict__.pop("selection_path_", None)  # of an earlier fit
-        X = self.X_fit_ = validate_data(self, X, dtype=np.float64)
+        X = self.X_fit_ = check_points(self, X, dtype=np.float64)
         self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
         order = np.argsort(codes >= 0, kind="stable")
         indicators = np.eye(len(self.classes_))[codes[codes >= 0]]
-        graph = Graph(squareform(pdist(X[order], "sqeuclidean")), indicators, self.class_mass_normalisation)
+        self._unit = unit_of(X)
+        d2 = squareform(pdist(in_unit(X[order], self._unit), "sqeuclidean"))
+        graph = Graph(d2, indicators, self.class_mass_normalisation)
         chosen = self.length_scale is None
         self.length_scale_ = self._select(graph, codes) if chosen else check_length_scale(self.length_scale)
-        walk = graph.walk(self.length_scale_)
+        walk = graph.walk(self.length_scale_ / self._unit)
         if not walk.connected:
             raise ValueError(
                 f"at length_scale={self.length_scale_:.3g} some points are linked to no label, because the weights "
@@ -222,10 +231,10 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         """The length scale that cross validation prefers."""
         labelled = np.flatnonzero(codes >= 0)
         hidden = [np.searchsorted(labelled, fold) for fold in folds(codes, self.n_folds)]
-        path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales))
-        self.selection_path_ = path.table()
+        path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales) / self._unit)
+        self.selection_path_ = path.table(self._unit)
         del self.selection_path_["apart"]  # the opposite of "connected", because the least value wins
-        return path.chosen("factor")
+        return path.chosen("factor") * self._unit
 
     def predict_proba(self, X):
         """Harmonic extension to new points: the mean of f over all training points with the weights w.
@@ -239,12 +248,14 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_points(self, X, dtype=np.float64, reset=False)
 
         def extend(d2: NDArray, start: int) -> NDArray:
-            return softmax(d2 / (-2 * self.length_scale_**2), axis=1) @ self.label_distributions_
+            d2 -= d2.min(axis=1, keepdims=True)  # only differences count, and the least of them is a number
+            return softmax(log_kernel(d2, self.length_scale_ / self._unit), axis=1) @ self.label_distributions_
 
-        return np.concatenate([*pairwise_distances_chunked(X, self.X_fit_, reduce_func=extend, metric="sqeuclidean")])
+        known, new = in_unit(self.X_fit_, self._unit), in_unit(X, self._unit)
+        return np.concatenate([*pairwise_distances_chunked(new, known, reduce_func=extend, metric="sqeuclidean")])
 
     def predict(self, X):
         """Class of the largest f for each row.

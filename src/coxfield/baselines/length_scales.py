@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.selection.grid import default_factors, given_factors, spread
+from coxfield.selection.grid import default_factors, given_factors, typical_distance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,4 +26,4 @@ def candidates(X, length_scales) -> NDArray:
         return given_factors(length_scales)
     if not np.ptp(X, axis=0).any():
         raise ValueError("all points are the same, so there is no length scale to choose: give length_scale")
-    return default_factors(spread(X))
+    return default_factors(typical_distance(X))

@@ -8,17 +8,19 @@ import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield.baselines.length_scales import candidates, check_length_scale
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
-from coxfield.estimators.validation import class_numbers
+from coxfield.estimators.labels import class_numbers
+from coxfield.estimators.validation import check_labelled_points, check_points
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
+from coxfield.progress import progress
 from coxfield.selection.grid import finer_factors
 from coxfield.selection.loo import CRITERIA
-from coxfield.selection.loo_sums import loo_log_sums
+from coxfield.selection.loo_sums import loo_log_sums, work_units
 from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self.__dict__.pop("selection_path_", None)  # of an earlier fit
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = check_labelled_points(self, X, y, dtype=np.float64)
         self.classes_, self.y_fit_ = class_numbers(y, self)
         self.X_fit_ = X
         self.class_prior_ = np.bincount(self.y_fit_) / len(y)
@@ -107,18 +109,21 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         # If a class has only one point, leave-one-out cannot predict the class of that point.
         accompanied = np.bincount(self.y_fit_)[self.y_fit_] > 1
         rows = []
-        all_logs = loo_log_sums(self._labelled(), self._covariances(), length_scales)
-        for length_scale, logs in zip(length_scales.tolist(), all_logs, strict=True):
-            losses = -log_softmax(logs, axis=1)[own, self.y_fit_][accompanied]
-            error = float(np.mean(logs.argmax(axis=1) != self.y_fit_))
-            loss = float(losses.mean()) if losses.size else 0.0
-            rows.append({"factor": length_scale, "loo_error": error, "loo_log_loss": loss})
+        labelled, covariances = self._labelled(), self._covariances()
+        total = work_units(labelled, covariances, len(length_scales))
+        with progress(f"leave-one-out, {len(length_scales)} length scales", total, None) as done:
+            all_logs = loo_log_sums(labelled, covariances, length_scales, done)
+            for length_scale, logs in zip(length_scales.tolist(), all_logs, strict=True):
+                losses = -log_softmax(logs, axis=1)[own, self.y_fit_][accompanied]
+                error = float(np.mean(logs.argmax(axis=1) != self.y_fit_))
+                loss = float(losses.mean()) if losses.size else 0.0
+                rows.append({"factor": length_scale, "loo_error": error, "loo_log_loss": loss})
         return SelectionPath.of(rows, CRITERIA["loo_error"])
 
     def predict_log_proba(self, X):
         """Log probabilities of the classes; see `predict_proba`."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = check_points(self, X, dtype=np.float64, reset=False)
         store = self._labelled().under(self._covariances(self.length_scale_))
         return log_softmax(class_sums(store, X).logs, axis=1)
 

@@ -9,16 +9,22 @@ from joblib import Parallel, delayed
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield.baselines.length_scales import candidates, check_length_scale
-from coxfield.estimators.validation import class_numbers
+from coxfield.baselines.squared_exponential import in_unit, log_kernel, unit_of
+from coxfield.estimators.labels import class_numbers
+from coxfield.estimators.validation import check_labelled_points, check_points
+from coxfield.progress import progress
 from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 CAUTION = 0.01  # margin in every inequality below, because the solver meets its conditions only to 0.001
+LENGTHS = (1e-120, 1e6)  # length scales, in units of the points, between which the machine converges
 VANISHED = 1e-100  # smaller kernel values count as 0
 
 
@@ -38,30 +44,36 @@ def default_C(X, length_scale: float) -> float:  # noqa: N802
     >>> print(f"{default_C(np.array([[3.0, 4.0]]), 0.1):.3f}, {default_C(np.array([[3.0, 4.0]]), 100.0):.0f}")
     0.500, 400
     """
-    lengths = np.sqrt(-2 * np.expm1(np.einsum("ij,ij->i", X, X) / (-2 * length_scale**2)))
+    lengths = np.sqrt(-2 * np.expm1(log_kernel(np.einsum("ij,ij->i", X, X), length_scale)))
     return float(np.maximum(lengths.mean(), np.finfo(float).tiny ** 0.25) ** -2)
 
 
 def _kernel_matrix(d2: NDArray, length_scale: float) -> NDArray:
     """The squared exponential, without subnormal numbers, which make the solver ten times slower."""
-    K = np.exp(d2 / (-2 * length_scale**2))
+    K = np.exp(log_kernel(d2, length_scale))
     K[K < VANISHED] = 0
     return K
 
 
-def loo_error(K: NDArray, codes: NDArray, C: float) -> float:
+def loo_error(K: NDArray, codes: NDArray, C: float, done: Callable[[float], None] | None = None) -> float:
     """Exact leave-one-out 0-1 loss of a support vector machine with kernel matrix K, with few refits.
 
     Leaving out a point that is not a support vector changes nothing. For two classes, two more cases are clear. A point
     on the wrong side stays on the wrong side if it is left out. A point with slack s, weight a and 2 a + s < 1 stays on
     the right side (Joachims 2000, for kernel values within [0, 1]). Only for the other points is the machine refitted.
+    `done` is called with shares of the work, which add up to 1.
     """
     machine = SVC(C=C, kernel="precomputed").fit(K, codes)
     if len(machine.classes_) > 2:
         doubtful, wrong = machine.support_, 0
     else:
         doubtful, wrong = _doubtful(machine, K, codes)
-    return (wrong + sum(_fails_without(K, codes, C, row) for row in doubtful)) / len(codes)
+    tell, share = done or (lambda share: None), 1 / (1 + len(doubtful))
+    tell(share)
+    for row in doubtful:
+        wrong += _fails_without(K, codes, C, row)
+        tell(share)
+    return wrong / len(codes)
 
 
 def _doubtful(machine: SVC, K: NDArray, codes: NDArray) -> tuple[NDArray, int]:
@@ -139,15 +151,17 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         self.__dict__.pop("selection_path_", None)  # of an earlier fit
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = check_labelled_points(self, X, y, dtype=np.float64)
         self.classes_, codes = class_numbers(y, self)
         if self.C is not None and not 0 < self.C < np.inf:
             raise ValueError(f"C must be a positive finite number, or None for SVM-light's default; got {self.C!r}")
+        self._unit = unit_of(X)
         self.length_scale_ = (
             self._select(X, codes) if self.length_scale is None else check_length_scale(self.length_scale)
         )
-        self.C_ = self._penalty(X, self.length_scale_)
-        self.machine_ = SVC(C=self.C_, kernel="rbf", gamma=self.length_scale_**-2 / 2).fit(X, y)
+        X, scale = in_unit(X, self._unit), np.clip(self.length_scale_ / self._unit, *LENGTHS)
+        self.C_ = self._penalty(X, scale)
+        self.machine_ = SVC(C=self.C_, kernel="rbf", gamma=scale**-2 / 2).fit(X, y)
         return self
 
     def _penalty(self, X, length_scale: float) -> float:
@@ -155,17 +169,19 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
 
     def _select(self, X, codes) -> float:
         """The longest length scale among those of least leave-one-out error."""
-        length_scales = candidates(X, self.length_scales)
+        length_scales, X = candidates(X, self.length_scales) / self._unit, in_unit(X, self._unit)
         penalties = np.array([self._penalty(X, length_scale) for length_scale in length_scales])
         d2 = squareform(pdist(X, "sqeuclidean"))
-        errors = Parallel(self.n_jobs, prefer="threads")(
-            delayed(loo_error)(_kernel_matrix(d2, length_scale), codes, C)
-            for length_scale, C in zip(length_scales, penalties, strict=True)
-        )
+        title, faster = f"leave-one-out, {len(length_scales)} length scales", "fewer length_scales take less time"
+        with progress(title, len(length_scales), None, faster) as done:
+            errors = Parallel(self.n_jobs, prefer="threads")(
+                delayed(loo_error)(_kernel_matrix(d2, length_scale), codes, C, done)
+                for length_scale, C in zip(length_scales, penalties, strict=True)
+            )
         tried = {"factor": length_scales, "C": penalties, "loo_error": np.array(errors)}
         path = SelectionPath(tried, ("loo_error",))
-        self.selection_path_ = path.table()
-        return path.chosen("factor")
+        self.selection_path_ = path.table(self._unit)
+        return path.chosen("factor") * self._unit
 
     def decision_function(self, X):
         """Signed distance from the decision surface for two classes; for more, votes of the pairwise machines.
@@ -179,7 +195,8 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
         check_is_fitted(self)
-        return self.machine_.decision_function(validate_data(self, X, dtype=np.float64, reset=False))
+        X = check_points(self, X, dtype=np.float64, reset=False)
+        return self.machine_.decision_function(in_unit(X, self._unit))
 
     def predict(self, X):
         """Class of each row.
@@ -193,4 +210,4 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self.machine_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.machine_.predict(check_points(self, X, dtype=np.float64, reset=False))

@@ -13,17 +13,24 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield.baselines.variational_bound import bound_gradient, settle
-from coxfield.estimators.validation import class_numbers
+from coxfield.estimators.labels import class_numbers
+from coxfield.estimators.validation import check_labelled_points, check_points
+from coxfield.kernels.checked import diagonal_of, gradient_of, values_of
+from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.sklearn_tree import factorise, length_unit
+from coxfield.kernels.sklearn_tree import factorise, length_unit, with_logarithms
+from coxfield.progress import progress, shares
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
+EVALUATIONS = 20  # of the bound that a start typically takes
 ENOUGH = {"ftol": 1e-8, "gtol": 1e-3}  # a gradient of a thousandth of a nat per unit of a log parameter
 
 
@@ -35,22 +42,36 @@ class Start:
     bound: float
 
 
-def climb(kernel, X: NDArray, signs: NDArray) -> Start:
-    """Maximise the bound over the free parameters of a kernel, starting from their present values."""
+def climb(kernel, X: NDArray, signs: NDArray, step: Callable[[], None] | None = None) -> Start:
+    """Maximise the bound over the free parameters of a kernel, starting from their present values.
+
+    `step` is called after each evaluation.
+    """
     # Kept from one evaluation to the next. This saves most rounds.
-    xi, scores = np.sqrt(kernel.diag(X)), np.zeros(len(X))
+    xi, scores = np.sqrt(diagonal_of(kernel, X)), np.zeros(len(X))
 
     def descent(theta: NDArray) -> tuple[float, NDArray]:
         nonlocal xi, scores
-        K, K_gradient = kernel.clone_with_theta(theta)(X, eval_gradient=True)
+        K, K_gradient = gradient_of(kernel.clone_with_theta(theta), X)
         found, xi = settle(K, signs, xi, scores)
         scores = found.scores
+        if step is not None:
+            step()
         return -found.bound, -bound_gradient(found, K_gradient)
 
     if not kernel.n_dims:
-        return Start(kernel, settle(kernel(X), signs, xi, scores)[0].bound)
+        return Start(kernel, settle(values_of(kernel, X), signs, xi, scores)[0].bound)
     reached = minimize(descent, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options=ENOUGH)
     return Start(kernel.clone_with_theta(reached.x), -float(reached.fun))
+
+
+def _climb_all(starts: list, X: NDArray, signs: NDArray) -> list[Start]:
+    reached = []
+    with progress(f"{len(starts)} starts", len(starts), None, "fewer n_restarts take less time") as done:
+        for kernel in starts:
+            with shares(done, EVALUATIONS) as step:
+                reached.append(climb(kernel, X, signs, step))
+    return reached
 
 
 class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
@@ -118,15 +139,18 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         """
         if not isinstance(self.n_restarts, int | np.integer) or self.n_restarts < 0:
             raise ValueError(f"n_restarts must be an integer of at least 0, got {self.n_restarts!r}")
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = check_labelled_points(self, X, y, dtype=np.float64)
         self.X_fit_, self.y_fit_ = X, self._codes(y)
+        if self.kernel is not None:
+            recognise(self.kernel, X.shape[1])  # refuses wrong kernels before any work is done
         signs = 2.0 * self.y_fit_ - 1
         coordinates = _coordinates(X, self.kernel)
         starts = self._starts(coordinates)
-        self.restarts_ = [climb(kernel, coordinates, signs) for kernel in starts]
-        best = max(self.restarts_, key=lambda start: start.bound)
-        self.kernel_, self.bound_ = best.kernel, best.bound
-        K = self.kernel_(coordinates)
+        with rows_named({"training points": X}):
+            self.restarts_ = _climb_all(starts, coordinates, signs)
+            best = max(self.restarts_, key=lambda start: start.bound)
+            self.kernel_, self.bound_ = best.kernel, best.bound
+            K = values_of(self.kernel_, coordinates)
         found, _ = settle(K, signs, np.sqrt(np.diag(K)), np.zeros(len(X)))
         self._scores, self._root, self._factor = found.scores, found.root, found.factor
         return self
@@ -145,7 +169,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         """The given kernel, and copies of it with random parameters."""
         distances = pdist(X)
         typical = float(np.median(distances)) or float(distances.max()) or 1.0
-        kernel = default_kernel(typical) if self.kernel is None else clone(self.kernel)
+        kernel = default_kernel(typical) if self.kernel is None else with_logarithms(clone(self.kernel))
         if not kernel.n_dims:
             return [kernel]
         low, high = _ranges(kernel, typical).T
@@ -166,10 +190,11 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         two ndarrays of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        K = self.kernel_(self.X_fit_, X)
+        X = check_points(self, X, dtype=np.float64, reset=False)
+        with rows_named({"training points": self.X_fit_, "queries": X}):
+            K, variances = values_of(self.kernel_, self.X_fit_, X), diagonal_of(self.kernel_, X)
         V = solve_triangular(self._factor, self._root[:, None] * K, lower=True)
-        return K.T @ self._scores, np.maximum(self.kernel_.diag(X) - np.einsum("ij,ij->j", V, V), 0)
+        return K.T @ self._scores, np.maximum(variances - np.einsum("ij,ij->j", V, V), 0)
 
     def decision_function(self, X):
         """Mean of the latent function: positive where the second class is the more probable.
@@ -233,13 +258,12 @@ def _ranges(kernel, typical: float) -> NDArray:
 def _coordinates(X: NDArray, kernel) -> NDArray:
     """The points in the space they span, if it has fewer dimensions and the kernel depends only on distances."""
     wide = X.shape[1] > len(X)
-    if not wide or (kernel is not None and not _isotropic(kernel, X.shape[1])):
+    if not wide or (kernel is not None and not _isotropic(kernel)):
         return X
     (triangle,) = qr((X - X.mean(axis=0)).T, mode="r", check_finite=False)
     return triangle[: len(X)].T
 
 
-def _isotropic(kernel, n_features: int) -> bool:
+def _isotropic(kernel) -> bool:
     """Whether the kernel is a function of Euclidean distances."""
-    recognise(kernel, n_features)  # refuses objects that are not covariances
     return factorise(kernel) is not None and np.size(length_unit(kernel)) == 1

@@ -24,7 +24,8 @@ class ScoredClassifier(ClassifierMixin):
         raise NotImplementedError
 
     def _returned(self, values):
-        return values.astype(self._precision, copy=False)
+        largest = np.finfo(self._precision).max
+        return np.clip(values, -largest, largest).astype(self._precision, copy=False)
 
     def class_scores(self, X):
         """The score of each class. The probabilities are the softmax of the scores.

@@ -13,6 +13,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from coxfield.utils.powers_of_two import units_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -44,5 +46,30 @@ class Frame:
     def place(self, X):
         """Points in this frame."""
         if sparse.issparse(X):
-            return normalize(X)
-        return X if self.origin is None else (X - self.origin.astype(X.dtype)) / X.dtype.type(self.unit)
+            return normalize(_rows_in_units(X))
+        if self.origin is None:
+            return _within_reach(X)
+        # Halves, because the difference of two numbers may be too large for a number.
+        with np.errstate(over="ignore"):
+            return _within_reach((X / 2 - (self.origin / 2).astype(X.dtype)) / X.dtype.type(self.unit / 2))
+
+
+def _rows_in_units(X):
+    """Sparse rows, those of extreme size divided by a power of two: their angles stay."""
+    units = units_of(abs(X).max(axis=1).toarray().ravel().astype(float), X.dtype)
+    if (units == 1).all():
+        return X
+    X = sparse.csr_array(X, copy=True)
+    X.data = (X.data.astype(float) / np.repeat(units, np.diff(X.indptr))).astype(X.dtype)
+    return X
+
+
+def _within_reach(X: NDArray) -> NDArray:
+    """Points so far away that squares of their features would overflow are brought nearer, in the same direction."""
+    limit = X.dtype.type(EXTREME[X.dtype])
+    if max(X.max(initial=0), -X.min(initial=0)) <= limit:
+        return X
+    largest = np.finfo(X.dtype).max
+    X = np.clip(X, -largest, largest)
+    sizes = np.abs(X).max(axis=1, keepdims=True)
+    return X * np.minimum(1, limit / np.maximum(sizes, limit))

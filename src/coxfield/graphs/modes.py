@@ -14,7 +14,11 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from coxfield.utils.powers_of_two import power_of_two
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 DENSE = 300  # points up to which all eigenpairs are computed
@@ -27,6 +31,7 @@ POWER = 4  # of (I + S) / 2 that ARPACK sees: its eigenvalues near 1 lie farther
 SPARSE = 20  # neighbours per point up to which more products cost less than more steps of ARPACK
 RESTARTS = 300  # of ARPACK; usually a few are enough. Modes that take more belong to islands of a few points.
 LEAST_SPACE = 80  # vectors that ARPACK holds at least
+PRODUCTS = 600  # with a graph that a typical search takes
 TOLERANCE = {
     np.dtype(np.float64): 0.0,
     np.dtype(np.float32): 1e-5,
@@ -46,10 +51,11 @@ class Modes:
         return len(self.values)
 
 
-def lowest_modes(affinity: sparse.csr_array, count: int) -> Modes:
+def lowest_modes(affinity: sparse.csr_array, count: int, step: Callable[[], None] | None = None) -> Modes:
     """The `count` lowest modes of a symmetric graph, or all if it has no more points.
 
-    A point without neighbours is a mode of its own with value 1, and has no part in mode 0.
+    A point without neighbours is a mode of its own with value 1, and has no part in mode 0. `step` is called after each
+    product with the graph; see `PRODUCTS`.
 
     Examples
     --------
@@ -65,7 +71,7 @@ def lowest_modes(affinity: sparse.csr_array, count: int) -> Modes:
     if n <= DENSE or 3 * count >= n:
         return _cleared(walk, _dense(walk, first, min(count, n)))
     parts = _parts(walk, first, count)
-    found = np.concatenate([parts, _others(walk, parts, count - parts.shape[1])], axis=1)
+    found = np.concatenate([parts, _others(walk, parts, count - parts.shape[1], step)], axis=1)
     modes = _cleared(walk, _rotated(walk, first, found))
     return Modes(modes.values, modes.vectors.astype(_precision(n), copy=False))
 
@@ -76,6 +82,8 @@ def _precision(n: int) -> np.dtype:
 
 def _normalised(affinity: sparse.csr_array) -> tuple[sparse.csr_array, NDArray]:
     """S = D^-1/2 W D^-1/2, and mode 0."""
+    # The unit of the weights cancels. In this one, sums and squares of degrees are numbers.
+    affinity = affinity / power_of_two(float(affinity.max()) if affinity.nnz else 1.0)
     degrees = np.asarray(affinity.sum(axis=1), dtype=float).ravel()
     roots = np.sqrt(degrees)
     inverse = np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
@@ -117,7 +125,7 @@ def _parts(walk: sparse.csr_array, first: NDArray, count: int) -> NDArray:
     return parts if parts.size else first[:, None]
 
 
-def _others(walk: sparse.csr_array, parts: NDArray, count: int) -> NDArray:
+def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[], None] | None) -> NDArray:
     """The lowest modes beside those of the parts, as columns, found by ARPACK."""
     n, dtype = len(parts), _precision(len(parts))
     if count < 1:
@@ -131,6 +139,8 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int) -> NDArray:
         vector = vector - parts @ (across @ vector)  # their value here is 0, and is not looked for
         for _ in range(power):
             vector = (vector + walk @ vector) / 2
+        if step is not None:
+            step()
         return vector - parts @ (across @ vector)
 
     operator = LinearOperator(walk.shape, matvec=without_parts, dtype=dtype)

@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
 
 from coxfield import threads
 from coxfield.engine.tiles import over_rows
 from coxfield.graphs.frame import Frame
+from coxfield.progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 MOST_WORK = 2e11  # products of features that an exact search may take: some ten seconds
 COMPONENTS = 48  # principal components that propose candidates
 EXTRA = 40  # candidates beyond the neighbours that are wanted
 ROWS = 512  # points whose candidates are compared at once
+AT_ONCE = 4096  # points whose neighbours are looked for at once: enough for speed, and few enough to tell of
 TREE_FEATURES = 10  # up to so many features trees are faster than blocks
 
 
@@ -82,10 +87,13 @@ class Search:
     def _projected(self, points):
         return points if self._axes is None else points.astype(np.float32) @ self._axes
 
-    def of_all(self, count: int) -> Neighbours:
-        """The neighbours of every point among the others, at most as many as there are others."""
+    def of_all(self, count: int, done: Callable[[int], None] | None = None) -> Neighbours:
+        """The neighbours of every point among the others, at most as many as there are others.
+
+        `done` is called with numbers of points.
+        """
         count = min(count, len(self) - 1)
-        index, distance = self._find(self.points, count + 1)
+        index, distance = self._find(self.points, count + 1, done)
         # A point is its own neighbour. Among duplicates it need not be the first, and may be missing.
         own = index == np.arange(len(self))[:, None]
         own[~own.any(axis=1), -1] = True
@@ -95,9 +103,19 @@ class Search:
 
     def of(self, X, count: int) -> Neighbours:
         """The neighbours of new points."""
-        return Neighbours(*self._find(self.frame.place(X), min(count, len(self))))
+        with progress(f"neighbours of {X.shape[0]} points", X.shape[0], None) as done:
+            return Neighbours(*self._find(self.frame.place(X), min(count, len(self)), done))
 
-    def _find(self, points, count: int) -> tuple[NDArray, NDArray]:
+    def _find(self, points, count: int, done=None) -> tuple[NDArray, NDArray]:
+        found = []
+        for part in gen_batches(points.shape[0], AT_ONCE):
+            found.append(self._find_some(points[part], count))
+            if done is not None:
+                done(part.stop - part.start)
+        index, distance = zip(*found, strict=True)
+        return np.concatenate(index), np.concatenate(distance)
+
+    def _find_some(self, points, count: int) -> tuple[NDArray, NDArray]:
         engine = self._engine.set_params(n_jobs=threads.count())
         if self._axes is None:
             distance, index = engine.kneighbors(points, count)
@@ -140,7 +158,7 @@ class Listed:
     def __len__(self) -> int:
         return self.distances.shape[0]
 
-    def of_all(self, count: int) -> Neighbours:
+    def of_all(self, count: int, done: Callable[[int], None] | None = None) -> Neighbours:
         """The nearest listed neighbours of every point."""
         return _listed(self.distances, count, own=True)
 

@@ -88,10 +88,11 @@ def _contenders(groups, d2: NDArray, logs: NDArray, error: NDArray) -> NDArray:
 def _by_subtraction(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
     """All squared distances between some points and others, without the cancellation of the product form."""
     a, b = rows.in_double().coordinates, columns.in_double().coordinates
-    if not sparse.issparse(a):
-        d2 = cdist(a, b, "sqeuclidean")
-        if rows.points.stretch is not None:
-            d2 += rows.points.stretch.astype(np.float64).added(a, b)
+    if not sparse.issparse(a) and np.isfinite(a).all() and np.isfinite(b).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            d2 = cdist(a, b, "sqeuclidean")
+            if rows.points.stretch is not None:
+                d2 += rows.points.stretch.astype(np.float64).added(a, b)
         return capped(d2)
     at, of_columns = np.divmod(np.arange(len(rows) * len(columns)), len(columns))
     scale = rows.covariance.length_scale

@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coxfield.kernels.units import feature_units, in_units
+
 LINEAR = 0.1  # of the distance between the quartiles: nearer to the median, the compression is linear
 HEAVY = 8.0  # range from the 1st to the 99th percentile, in distances between the quartiles; 3.4 if normal
 SOME = 0.25  # of the features: if so many have heavy tails, compression is worth its time
@@ -42,7 +44,9 @@ class Compression(TransformerMixin, BaseEstimator):
     def transform(self, X):
         """Compressed points."""
         check_is_fitted(self)
-        return np.arcsinh((X - self.centre_) / self.scale_)
+        largest = np.finfo(X.dtype).max
+        with np.errstate(over="ignore"):
+            return np.arcsinh(np.clip((X - self.centre_) / self.scale_, -largest, largest))
 
 
 def heavy_tailed(X) -> bool:
@@ -54,7 +58,7 @@ def heavy_tailed(X) -> bool:
     >>> heavy_tailed(X), heavy_tailed(np.exp(2 * X))
     (False, True)
     """
-    lowest, low, high, highest = np.quantile(X, [0.01, 0.25, 0.75, 0.99], axis=0)
+    lowest, low, high, highest = np.quantile(in_units(X, feature_units(X)), [0.01, 0.25, 0.75, 0.99], axis=0)
     varied = high > low
     if not varied.any():
         return False

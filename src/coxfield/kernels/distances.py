@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
+from coxfield.utils.powers_of_two import ORDINARY
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+SHRINK = 2.0**64  # by which the largest numbers are divided before they are added up
 TOLERABLE = 0.03  # an error in a squared distance; if it may be larger, distances are computed again with care
 
 
@@ -83,7 +86,13 @@ def centre(X) -> NDArray | None:
     """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
         return None
-    return X.mean(axis=0, dtype=float).astype(X.dtype) if X.shape[0] else np.zeros(X.shape[1], X.dtype)
+    if not X.shape[0]:
+        return np.zeros(X.shape[1], X.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = X.mean(axis=0, dtype=float)
+    if not np.isfinite(mean).all():  # the sum has overflowed
+        mean = (X / SHRINK).mean(axis=0, dtype=float) * SHRINK
+    return mean.astype(X.dtype)
 
 
 def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
@@ -91,23 +100,54 @@ def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
 
     Moving the data to their mean keeps the product form of the distances accurate, above all in float32.
     """
-    if sparse.issparse(X):
-        scale = np.broadcast_to(np.asarray(1 / np.asarray(length_scale), dtype=X.dtype), X.shape[1:])
-        Z = (sparse.csr_array(X) if rows is None else sparse.csr_array(X)[rows]) @ sparse.diags_array(
-            scale, dtype=X.dtype
-        )
-        return Points(Z, np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is far from everything
+        return _placed_sparse(X, length_scale, rows) if sparse.issparse(X) else _placed(X, length_scale, origin, rows)
+
+
+def _placed_sparse(X, length_scale, rows: NDArray | None) -> Points:
+    Z = sparse.csr_array(X, copy=True) if rows is None else sparse.csr_array(X)[rows]
+    scale = np.broadcast_to(np.asarray(length_scale, dtype=float), X.shape[1:])
+    Z = sparse.csr_array((_divided(Z.data, scale[Z.indices]), Z.indices, Z.indptr), shape=Z.shape)
+    return Points(Z, np.asarray(Z.multiply(Z).sum(axis=1)).ravel())
+
+
+def _placed(X, length_scale, origin, rows: NDArray | None) -> Points:
     if rows is None:
         Z = X - origin
     else:
         Z = X[rows]
         Z -= origin  # already a copy, and a large one
-    Z /= np.asarray(length_scale, dtype=Z.dtype)
+    Z = _divided(Z, np.asarray(length_scale, dtype=float))
     return Points(Z, np.einsum("ij,ij->i", Z, Z))
+
+
+def _divided(Z: NDArray, length_scale: NDArray) -> NDArray:
+    """Overwrite Z by Z / length_scale; in double precision if a length scale is no number in that of Z."""
+    limits = np.finfo(Z.dtype)
+    if length_scale.min(initial=1) < limits.tiny or length_scale.max(initial=1) > limits.max:
+        return (Z.astype(float) / length_scale).astype(Z.dtype)
+    Z /= length_scale.astype(Z.dtype)
+    return Z
 
 
 def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     """Squared distances |a|^2 + |b|^2 - 2 a.b between all pairs, clipped at 0, with the stretch of a."""
+    limit = np.square(ORDINARY[a.dtype])
+    if a.sq_norms.max(initial=0) <= limit and b.sq_norms.max(initial=0) <= limit:
+        return _sq_distances(a, b, out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return capped(_sq_distances(a, b, out))
+
+
+def _sq_distances(a: Points, b: Points, out: NDArray | None) -> NDArray:
+    d2 = _products(a, b, out)
+    np.maximum(d2, 0, out=d2)
+    if a.stretch is not None:
+        d2 += a.stretch.added(a.coordinates, b.coordinates)
+    return d2
+
+
+def _products(a: Points, b: Points, out: NDArray | None) -> NDArray:
     if sparse.issparse(a.coordinates):
         d2 = (a.coordinates @ b.coordinates.T).toarray()
         d2 *= -2
@@ -116,17 +156,13 @@ def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     # In place: these arrays are as large as memory allows.
     d2 += a.sq_norms[:, None]
     d2 += b.sq_norms
-    if not np.isfinite(a.sq_norms).all():
-        return capped(d2)
-    np.maximum(d2, 0, out=d2)
-    if a.stretch is not None:
-        d2 += a.stretch.added(a.coordinates, b.coordinates)
     return d2
 
 
 def product_error(a: Points, b: Points) -> NDArray:
     """Bound on the rounding error of `sq_distances` for each of the points a, of the order of eps |z|^2."""
-    norms = a.sq_norms.astype(float) + float(b.sq_norms.max(initial=0))
+    with np.errstate(over="ignore"):
+        norms = a.sq_norms.astype(float) + float(b.sq_norms.max(initial=0))
     return np.finfo(b.dtype).eps * (8 + np.sqrt(b.shape[1])) * norms
 
 
@@ -143,9 +179,10 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -
     step = max(1, chunk // X.shape[1])
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
-        difference = X[rows[part]].astype(np.float64, copy=False) - Y[columns[part]].astype(np.float64, copy=False)
-        if sparse.issparse(difference):
-            difference = difference.toarray()
-        difference /= length_scale
-        d2[part] = np.einsum("ij,ij->i", difference, difference)
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = X[rows[part]].astype(np.float64, copy=False) - Y[columns[part]].astype(np.float64, copy=False)
+            if sparse.issparse(difference):
+                difference = difference.toarray()
+            difference /= length_scale
+            d2[part] = np.einsum("ij,ij->i", difference, difference)
     return capped(d2)

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.careful import precise_sq_distances
-from coxfield.kernels.distances import sq_distances
+from coxfield.kernels.distances import capped, sq_distances
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.profiles import SquaredExponential
 from coxfield.kernels.sklearn_tree import free_length_scales
@@ -56,7 +56,8 @@ def walk(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, leave_out:
     if not free_length_scales(rows.covariance.kernel):  # length scales that the user has fixed stay
         factors = np.ones(len(factors))
     tiles, nearest = _distance_tiles(rows, columns, leave_out)
-    tops = rows.covariance.profile.log_of(nearest / np.square(factors)[:, None])
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        tops = rows.covariance.profile.log_of(capped(nearest / np.square(factors)[:, None]))
     steps = _Steps(rows.covariance.profile, factors, _squared(rows.covariance.profile, factors), tops)
     for start, d2 in tiles:
         _walk_tile(steps, start, d2, leave_out, sink)
@@ -97,7 +98,7 @@ def rungs(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, out: NDAr
                 np.maximum(tile, floor, out=tile)
             chain += squares
         else:
-            np.multiply(d2, d2.dtype.type(factor**-2.0), out=tile)
+            _at_factor(d2, factor, tile)
             rows.covariance.floored_profile(tile)
             chain = 0
         yield tile
@@ -109,7 +110,8 @@ def log_rungs(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray) -> It
         factors = np.ones(len(factors))
     d2 = precise_sq_distances(rows, columns)
     for factor in factors:
-        yield rows.covariance.profile.log_of(d2 * factor**-2.0) + np.log(rows.covariance.variance)
+        scaled = _at_factor(d2, factor, np.empty_like(d2))
+        yield rows.covariance.profile.log_of(scaled) + np.log(rows.covariance.variance)
 
 
 def _squares(profile: Profile, ratio: float) -> int | None:
@@ -139,7 +141,8 @@ class _Steps:
 def _squared(profile: Profile, factors: NDArray) -> NDArray:
     squared = np.zeros(len(factors), dtype=bool)
     if isinstance(profile, SquaredExponential):
-        squared[1:] = np.isclose(factors[:-1] / factors[1:], RATIO, rtol=1e-12)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # far apart, or 0 in units of the first
+            squared[1:] = np.isclose(factors[:-1] / factors[1:], RATIO, rtol=1e-12)
     return squared
 
 
@@ -184,11 +187,21 @@ def _walk_tile(steps: _Steps, start: int, d2: NDArray, leave_out: NDArray, sink:
 
 def _relative_kernel(steps: _Steps, k: int, d2: NDArray, top: NDArray, out: NDArray) -> NDArray:
     """Kernel values at one factor, divided by exp(top) and kept above the floor."""
-    np.multiply(d2, d2.dtype.type(steps.factors[k] ** -2.0), out=out)
+    _at_factor(d2, steps.factors[k], out)
     steps.profile.log_of(out)
-    out -= top.astype(d2.dtype)
-    np.maximum(out, np.log(SQUARING[d2.dtype.name].floor), out=out)
+    largest = np.finfo(d2.dtype).max
+    out -= np.clip(top, -largest, largest).astype(d2.dtype)
+    # None is above 0, up to rounding; but rounding is large where the nearest point is very far.
+    np.clip(out, np.log(SQUARING[d2.dtype.name].floor), 1, out=out)
     return np.exp(out, out=out)
+
+
+def _at_factor(d2: NDArray, factor: float, out: NDArray) -> NDArray:
+    """Squared distances in units of the length scale times a factor; those beyond all numbers are very large."""
+    with np.errstate(over="ignore", divide="ignore"):
+        inverse = d2.dtype.type(np.minimum(np.float64(factor) ** -2.0, np.finfo(d2.dtype).max))
+        np.multiply(d2, inverse, out=out)
+        return capped(out) if inverse > 1 and not np.isfinite(out.max(initial=0)) else out
 
 
 def _walk_entries(steps: _Steps, first: int, start: int, d2: NDArray, present: NDArray, sink: Sink) -> None:

@@ -39,7 +39,10 @@ class Ladder:
 
     def represent(self, X) -> Any:
         """The points in this representation."""
-        return X if self.transform is None else self.transform.transform(X)
+        if self.transform is None:
+            return X
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is far from all points
+            return self.transform.transform(X)
 
     def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
         """Hold rows of X, in the representation."""

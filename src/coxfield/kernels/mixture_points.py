@@ -164,7 +164,10 @@ class MixturePoints(PlainBound):
             for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = ladder.alphas[a] * (log_q[:, None] + others[f]) if ladder.alphas[a] else 0.0
-                    np.logaddexp(found, logs - scale + np.log(ladder.weights[f, a]), out=found)
+                    with np.errstate(invalid="ignore"):
+                        term = logs - scale + np.log(ladder.weights[f, a])
+                    # So far from all points that kernel and density are both 0, there is no covariance.
+                    np.logaddexp(found, np.where(np.isnan(term), -np.inf, term), out=found)
         if leave_out is not None:
             cross_out(found, leave_out, 0, -np.inf)
         return found

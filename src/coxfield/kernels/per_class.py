@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+LARGEST = 1e100  # of a mean: sums with other terms must not overflow
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -118,11 +119,16 @@ def class_values(values, classes: NDArray, name: str, default: float) -> NDArray
     """One finite number per class, from a number or a mapping class -> number."""
     if isinstance(values, Mapping):
         refuse_strangers(values, classes, name)
-        numbers = np.array([values.get(label, default) for label in classes.tolist()], dtype=float)
-    else:
-        numbers = np.array(np.broadcast_to(np.asarray(values, dtype=float), len(classes)))
-    if not np.isfinite(numbers).all():
-        raise ValueError(f"{name} must be finite, got {values!r}")
+    try:
+        if isinstance(values, Mapping):
+            numbers = np.array([values.get(label, default) for label in classes.tolist()], dtype=float)
+        else:
+            numbers = np.array(np.broadcast_to(np.asarray(values, dtype=float), len(classes)))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, or a mapping class -> number, got {values!r}") from None
+    if not (np.abs(numbers) <= LARGEST).all():
+        what = f"between {-LARGEST:g} and {LARGEST:g}" if np.isfinite(numbers).all() else "finite"
+        raise ValueError(f"{name} must be {what}, got {values!r}")
     return numbers
 
 

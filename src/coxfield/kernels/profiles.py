@@ -17,6 +17,9 @@ from scipy.special import gammaln, kve
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LARGE_ORDER = 50.0  # of a Matern profile: above it, an expansion is accurate
+ALPHAS = {"float32": (1e-25, 1e12), "float64": (1e-250, 1e15)}
+
 
 class Profile(Protocol):
     """What the class sums ask of a stationary covariance."""
@@ -56,6 +59,9 @@ class Matern:
 
     def log_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by the logarithm of the Matern profile."""
+        if self.nu > LARGE_ORDER:
+            d2[...] = _log_large_order(d2.astype(float) / self.nu * 2, self.nu)
+            return d2
         d2 *= 2 * self.nu
         t = np.sqrt(d2, out=d2)
         if self.nu == 0.5:
@@ -80,6 +86,10 @@ class Matern:
 
     def log_slope_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by the logarithm of the slope: t^nu becomes 2 nu t^(nu-1), K_nu K_(nu-1)."""
+        if self.nu > LARGE_ORDER:  # t^(nu-1) K_(nu-1)(t) is the profile of order nu - 1, up to its constant
+            ratio = self.nu / (self.nu - 1)
+            d2[...] = math.log(ratio) + _log_large_order(d2.astype(float) / (self.nu - 1) * 2 * ratio, self.nu - 1)
+            return d2
         d2 *= 2 * self.nu
         t = np.sqrt(d2, out=d2)
         if self.nu == 1.5:
@@ -95,6 +105,30 @@ class Matern:
         return t
 
 
+def _log_large_order(z2: NDArray, nu: float) -> NDArray:
+    """Log of the Matern profile at t^2 = nu^2 z2, by the uniform expansion of K_nu(nu z) for large nu (Olver).
+
+    With the expansion of Gamma(nu) all large terms cancel, so any order will do; above 50, ten digits are right. K_nu
+    itself overflows at orders of some hundreds.
+    """
+    root = np.sqrt(1 + z2)
+    q = z2 / (1 + root)
+    series = _log_series(1 / root, nu) - _log_series(np.ones(1), nu)
+    return nu * (np.log1p(q / 2) - q) - 0.25 * np.log1p(z2) + series
+
+
+def _log_series(p: NDArray, nu: float) -> NDArray:
+    """Log of the sum of (-1/nu)^k u_k(p) over k = 0, ..., 4, with the polynomials u_k of the expansion."""
+    s = np.square(p)
+    terms = (
+        p * (3 - 5 * s) / 24,
+        s * (81 + s * (-462 + s * 385)) / 1152,
+        p * s * (30375 + s * (-369603 + s * (765765 - s * 425425))) / 414720,
+        s**2 * (4465125 + s * (-94121676 + s * (349922430 + s * (-446185740 + s * 185910725)))) / 39813120,
+    )
+    return np.log1p(sum(term * (-1 / nu) ** k for k, term in enumerate(terms, 1)))
+
+
 @dataclass(frozen=True)
 class RationalQuadratic:
     """c(d2) = (1 + d2 / (2 alpha))^-alpha."""
@@ -103,19 +137,28 @@ class RationalQuadratic:
 
     def log_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by -alpha log(1 + d2 / (2 alpha))."""
-        d2 /= 2 * self.alpha
-        np.log1p(d2, out=d2)
-        d2 *= -self.alpha
-        return d2
+        return self._log_power(d2, self._alpha(d2.dtype))
 
     def log_slope_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by -(alpha + 1) log(1 + d2 / (2 alpha))."""
-        d2 /= 2 * self.alpha
+        return self._log_power(d2, self._alpha(d2.dtype) + 1)
+
+    def _alpha(self, dtype) -> float:
+        """alpha as far as the precision can tell it from 0 and from infinity, where the profile has its limits."""
+        return float(np.clip(self.alpha, *ALPHAS[np.dtype(dtype).name]))
+
+    def _log_power(self, d2: NDArray, power: float) -> NDArray:
+        """Overwrite squared distances by -power log(1 + d2 / (2 alpha))."""
+        with np.errstate(over="ignore"):
+            d2 /= 2 * self._alpha(d2.dtype)
+        np.minimum(d2, np.finfo(d2.dtype).max, out=d2)
         np.log1p(d2, out=d2)
-        d2 *= -(self.alpha + 1)
+        d2 *= -power
         return d2
 
     def by_log_alpha(self, d2: NDArray) -> NDArray:
         """Derivative of log c by log alpha at squared distances, which are not overwritten."""
-        u = d2 / (2 * self.alpha)
-        return self.alpha * (u / (1 + u) - np.log1p(u))
+        alpha = self._alpha(d2.dtype)
+        with np.errstate(over="ignore"):
+            u = np.minimum(d2 / (2 * alpha), np.finfo(d2.dtype).max / 2)
+        return alpha * (u / (1 + u) - np.log1p(u))

@@ -86,7 +86,10 @@ class _Slopes:
 
     def gradient(self, r: NDArray) -> NDArray:
         a, b = self.rows.points.coordinates, self.columns.points.coordinates
-        return squared_differences(self.tile, r, self.weights, a, b)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = squared_differences(self.tile, r, self.weights, a, b)
+        # Points so far apart that squares overflow have no covariance, and so no part in its derivatives.
+        return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ def values(rows: Bound, columns: Bound) -> NDArray:
     if rows.floor:
         tile -= tile.dtype.type(rows.floor)
     if rows.unit != 1:
+        if rows.unit > np.finfo(tile.dtype).max:  # no number in single precision
+            tile = tile.astype(float)
         tile *= rows.unit
     again = np.flatnonzero(rows.imprecise(columns))
     if again.size:

@@ -122,10 +122,10 @@ def _class_means(Z: NDArray, labels: NDArray, weights: NDArray, n_classes: int) 
 def _whitener(residuals: NDArray, weights: NDArray) -> tuple[float, NDArray]:
     """Shrinkage and inverse root of the covariance of residuals."""
     total, d = weights.sum(), residuals.shape[1]
+    if not residuals.any():
+        raise ValueError("every class is a single point, so there is no covariance within classes to whiten by")
     S = ((residuals * weights[:, None].astype(residuals.dtype)).T @ residuals).astype(float) / total
     target = np.trace(S) / d
-    if not target > 0:
-        raise ValueError("every class is a single point, so there is no covariance within classes to whiten by")
     shrinkage = ledoit_wolf(S, residuals, weights)
     values, vectors = np.linalg.eigh((1 - shrinkage) * S + shrinkage * target * np.eye(d))
     # Exact duplicates may leave no spread in some direction, and then no shrinkage either.

@@ -12,7 +12,7 @@ from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import length_unit, rescale, rescale_length
 from coxfield.progress import progress
 from coxfield.selection.folds import folds
-from coxfield.selection.grid import candidate_factors, spread
+from coxfield.selection.grid import candidate_factors, typical_distance
 from coxfield.selection.map_cv import cv_path
 from coxfield.selection.marginal_cv import marginal_factors, marginal_path, n_cells
 from coxfield.selection.temperature import best_log_variance
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
     from coxfield.selection.path import SelectionPath
+
+
+FASTER = "fewer length_scales or n_folds take less time, and kernel=None with inference='mixture' takes the least"
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,12 @@ class Choice:
 
     def for_labelling(self, kernels: PerClass, tolerance: float) -> tuple[PerClass, SelectionPath]:
         """The kernels with the length scale at which the most probable labelling recovers hidden labels best."""
-        of_spread = spread(self.X, length_unit(kernels[0]))
-        factors = candidate_factors(kernels.distinct, of_spread, self.length_scales, bounded=self.bounded)
+        distance = typical_distance(self.X, length_unit(kernels[0]))
+        factors = candidate_factors(kernels.distinct, distance, self.length_scales, bounded=self.bounded)
         covariances = kernels.map(lambda kernel: recognise(kernel, self.X.shape[1]))
         total = len(factors) * (1 + len(folds(self.codes, self.n_folds)))
         data = self.X, self.codes, covariances, self.mean, factors
-        with progress(f"cross validation, {len(factors)} length scales", total, self.verbose) as done:
+        with progress(f"cross validation, {len(factors)} length scales", total, self.verbose, FASTER) as done:
             path = cv_path(*data, n_folds=self.n_folds, tolerance=tolerance, done=done)
         return kernels.map(lambda kernel: rescale_length(kernel, path.chosen("factor"))), path
 
@@ -56,7 +59,7 @@ class Choice:
         factors = marginal_factors(self.X, kernels, self.length_scales, bounded=self.bounded)
         options = {"n_folds": self.n_folds, "seed": seed}
         title = f"cross validation of marginals, {len(factors)} length scales"
-        with progress(title, n_cells(kernels, len(factors)), self.verbose) as done:
+        with progress(title, n_cells(kernels, len(factors)), self.verbose, FASTER) as done:
             path = marginal_path(self.X, self.codes, kernels, self.mean, factors, **options, done=done)
         factors_of_best = path.chosen("factor"), path.chosen("variance")
         return kernels.map(lambda kernel: rescale(kernel, *factors_of_best)), path

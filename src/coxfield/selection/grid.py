@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.sklearn_tree import free_length_scales, length_scale_bounds, length_unit
+from coxfield.kernels.units import feature_units, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
 
 RATIO = float(np.sqrt(2))
 COUNT = 24
+SMALLEST, LARGEST = float(np.finfo(float).tiny), float(np.finfo(float).max) / 4  # of a factor, before it is refined
 ROWS = 4096  # rows that are converted to double precision at a time
 
 
-def spread(X, length_scale=1.0, weights: NDArray | None = None) -> float:
-    """Mean of |x - x'|^2 / length_scale^2 over all pairs of rows: twice the total variance.
+def typical_distance(X, length_scale=1.0, weights: NDArray | None = None) -> float:
+    """Root mean square of |x - x'| / length_scale over all pairs of rows, from the variances of the features.
 
-    Repeating all rows does not change it. Reordering them changes it only by rounding.
+    Repeating all rows does not change it. Reordering them changes it only by rounding. Numbers of any size will do:
+    squares are taken in units of powers of two.
 
     Parameters
     ----------
@@ -36,19 +39,37 @@ def spread(X, length_scale=1.0, weights: NDArray | None = None) -> float:
 
     Examples
     --------
-    >>> spread(np.array([[0.0], [2.0]])), spread(np.array([[0.0], [2.0]]), 2.0)
-    (2.0, 0.5)
+    >>> X = np.array([[1.0, 1.0], [1.0, -1.0]])
+    >>> print(f"{typical_distance(X):.3f}, {typical_distance(X, 2.0):.3f}, {typical_distance(1e300 * X, 1e300):.3f}")
+    1.414, 0.707, 1.414
     """
+    units = feature_units(X)
+    variances = _variances(X, units, weights)
+    varied = variances > 0
+    if not varied.any():
+        return 0.0
+    lengths = np.broadcast_to(np.asarray(length_scale, dtype=float), varied.shape)[varied]
+    own = np.log2(units[varied])
+    unit = np.floor((np.log2(variances[varied]) / 2 - np.log2(lengths) + own).max())
+    with np.errstate(over="ignore"):  # a length scale so long that the feature does not count
+        scaled = np.ldexp(lengths, (unit - own).astype(int))
+        root = np.sqrt(2 * np.sum(variances[varied] / np.square(scaled)))
+        return float(min(np.ldexp(root, int(unit)), np.finfo(float).max))
+
+
+def _variances(X, units: NDArray, weights: NDArray | None) -> NDArray:
+    """The variance of each feature, in its unit."""
     weights = np.ones(X.shape[0]) if weights is None else weights.astype(float)
     moments = _sparse_moments if sparse.issparse(X) else _dense_moments
     total, first, second = weights.sum(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    origin = in_units(X[:1], units)
     for part in gen_batches(X.shape[0], ROWS):
-        sums = moments(X[part], X[:1], weights[part])
+        sums = moments(in_units(X[part], units), origin, weights[part])
         first, second = first + sums[0], second + sums[1]
     variance = second / total - np.square(first / total)
     # So small a difference of equal numbers is rounding.
     variance[variance <= 4 * np.finfo(float).eps * second / total] = 0
-    return 2 * float(np.sum(variance / np.square(length_scale)))
+    return variance
 
 
 def _dense_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
@@ -63,46 +84,52 @@ def _sparse_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
     return rows.T @ weights, rows.power(2).T @ weights
 
 
-def class_spread(labelled: Labelled, kernels: PerClass) -> float:
-    """The largest spread, over the kernels, of the points of a kernel's classes in units of its length scales."""
-    spreads = []
+def class_distance(labelled: Labelled, kernels: PerClass) -> float:
+    """The typical distance of the points of a kernel's classes in units of its length scales, the largest of all."""
+    found = []
     for k, kernel in enumerate(kernels.distinct):
         rows = np.flatnonzero(np.isin(labelled.y, kernels.classes(k)))
         X, weights = labelled.X, labelled.weights
         if len(rows) < len(labelled):
             X, weights = X[rows], None if weights is None else weights[rows]
-        spreads.append(spread(X, length_unit(kernel), weights))
-    return max(spreads)
+        found.append(typical_distance(X, length_unit(kernel), weights))
+    return max(found)
 
 
-def default_factors(of_spread: float, count: int = COUNT) -> NDArray:
-    """Factors for the length scale, from twice the root mean square distance downwards by sqrt(2).
+def default_factors(distance: float, count: int = COUNT) -> NDArray:
+    """Factors for the length scale, from twice the typical distance downwards by sqrt(2).
 
     At twice the typical distance the scores are nearly flat and the largest class wins. At a 1500th of that, on all
     data we have seen, the nearest neighbour decides. If the units of X change, the factors change with them.
     """
-    if not of_spread > 0:
+    if distance == 0:
         raise ValueError("all points are the same, so there is no length scale to choose: give selection=None")
-    return 2 * np.sqrt(of_spread) * RATIO ** -np.arange(count)
+    with np.errstate(over="ignore"):
+        factors = 2 * distance * RATIO ** -np.arange(count)
+    # Numbers end somewhere: of points near that end, the length scales that are numbers are tried.
+    return np.unique(np.clip(factors, SMALLEST, LARGEST))[::-1]
 
 
 def given_factors(length_scales) -> NDArray:
     """The factors that the user gave, longest first."""
-    factors = np.asarray(length_scales, dtype=float)
+    try:
+        factors = np.asarray(length_scales, dtype=float)
+    except (TypeError, ValueError):
+        factors = np.empty(0)  # not numbers
     if factors.ndim != 1 or not factors.size or not (np.isfinite(factors) & (factors > 0)).all():
         raise ValueError(f"length_scales must be a list of positive finite numbers, got {length_scales!r}")
     return np.sort(factors)[::-1]
 
 
-def candidate_factors(kernels: Sequence, of_spread: float, length_scales, *, bounded: bool) -> NDArray:
+def candidate_factors(kernels: Sequence, distance: float, length_scales, *, bounded: bool) -> NDArray:
     """The factors to try for the length scales, longest first.
 
     Parameters
     ----------
     kernels : sequence of kernels
         The different kernels in use; at least one must have a length scale that is not fixed.
-    of_spread : float
-        Mean squared distance of the points in units of the length scale; see `spread`.
+    distance : float
+        Of the points, in units of the length scale; see `typical_distance`.
     length_scales : array-like or None
         Given by the user; None for `default_factors`.
     bounded : bool
@@ -114,7 +141,7 @@ def candidate_factors(kernels: Sequence, of_spread: float, length_scales, *, bou
         )
     if length_scales is not None:
         return given_factors(length_scales)
-    factors = default_factors(of_spread)
+    factors = default_factors(distance)
     inside = within_bounds(factors, kernels) if bounded else factors
     if not inside.size:
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.engine.class_sums import ClassSums
+from coxfield.engine.class_sums import LARGEST_LOG, ClassSums
 from coxfield.engine.decision import Scores, prior_terms
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
 
+FASTER = "float32 points or fewer length_scales take less time"
 CRITERIA = {"loo_error": ("loo_error", "loo_log_loss"), "loo_log_loss": ("loo_log_loss",)}
 
 
@@ -57,7 +58,7 @@ class Search:
         free = self.set_variance and all(map(variance_is_free, kernels.distinct))
         covariances = kernels.map(lambda kernel: recognise(kernel, labelled.X.shape[1]))
         total = work_units(labelled, covariances, len(factors))
-        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose) as done:
+        with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose, FASTER) as done:
             rows = _losses(labelled, covariances, self.mean, factors, free_variance=free, done=done)
         return SelectionPath.of(rows, CRITERIA[self.criterion])
 
@@ -78,7 +79,8 @@ def _losses(labelled: Labelled, covariances: PerClass, mean: NDArray, factors, *
             log_v = best_log_variance(log_scores, mean, labelled.y, weights, guess)
             guess = log_v + log_scores.max()
         v = float(np.exp(log_v))
-        wrong = Scores(mean + v * half, ClassSums.of_logs(logs + log_v)).decisions != labelled.y
+        of_prior = np.exp(np.minimum(log_half + log_v, LARGEST_LOG))
+        wrong = Scores(mean + of_prior, ClassSums.of_logs(logs + log_v)).decisions != labelled.y
         loss = log_loss(log_scores, mean, labelled.y, weights, log_v)
         error = float(np.average(wrong, weights=weights))
         rows.append({"factor": float(factor), "variance": v, "loo_error": error, "loo_log_loss": loss})

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn import get_config
 
 from coxfield.engine.tiles import over_rows, whole_rows
+from coxfield.utils.powers_of_two import power_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +31,10 @@ def loo_log_sums(
     at a time, so that memory stays within scikit-learn's `working_memory`. `done` is called with numbers of rows, which
     add up to `work_units` over the whole path.
     """
-    store, batch = labelled.under(covariances), _batch_size(labelled)
+    # In units near the longest length scale, squared distances neither overflow nor vanish.
+    unit = power_of_two(float(np.max(factors, initial=0)))
+    store, batch = labelled.under(covariances.map(lambda each: each.rescaled(length=unit))), _batch_size(labelled)
+    factors = np.maximum(factors / unit, np.finfo(float).tiny)
     for start in range(0, len(factors), batch):
         some = factors[start : start + batch]
         logs = np.full((len(some), len(labelled), labelled.n_classes), -np.inf)

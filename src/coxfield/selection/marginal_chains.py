@@ -23,7 +23,7 @@ BURN_IN, DRAWS = 15, 30  # steps per chain: clusters forget their start within a
 NEARLY_ALL = 0.95  # share of the unlabelled points; a class with more has taken nearly all
 
 
-def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], seed: int = 0) -> NDArray:
+def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], seed: int = 0, done=None) -> NDArray:
     """Marginals of all rows by several chains for each fold, shape (n_chains, n_folds, n, Q).
 
     Parameters
@@ -35,6 +35,8 @@ def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], se
     hidden : list of arrays
         Rows to hide together.
     seed : int
+    done : callable, optional
+        Called with shares of the work, which add up to 1.
 
     Examples
     --------
@@ -52,7 +54,9 @@ def chain_marginals(field: LabelField, codes: NDArray, hidden: list[NDArray], se
     # Each chain has its own unary terms, so a sampler gets only as many chains as it moves at once.
     size = max(1, int(PROPOSALS / max(field.totals.sum() / 2, 1)))
     rng = np.random.default_rng(seed)
-    means = np.concatenate([_chain_means(field, unary[part], rng) for part in gen_batches(len(unary), size)])
+    share = 1 / len(unary)
+    tell = (lambda chains: None) if done is None else (lambda chains: done(chains * share))
+    means = np.concatenate([_chain_means(field, unary[part], rng, tell) for part in gen_batches(len(unary), size)])
     return means.reshape(-1, len(hidden), *means.shape[1:])
 
 
@@ -68,13 +72,17 @@ def clamped_unary(field: LabelField, codes: NDArray, hidden: list[NDArray]) -> N
     return np.where(other, np.inf, field.relative_unary)
 
 
-def _chain_means(field: LabelField, unary: NDArray, rng: np.random.Generator) -> NDArray:
-    """Mean distribution of each node in each chain; every chain has its own unary terms."""
+def _chain_means(field: LabelField, unary: NDArray, rng: np.random.Generator, tell) -> NDArray:
+    """Mean distribution of each node in each chain; every chain has its own unary terms.
+
+    `tell` is called with shares of chains.
+    """
     sampler = SwendsenWang(replace(field, relative_unary=unary))
     total = np.zeros(unary.shape)
     for step, state in enumerate(states(sampler, rng, sampler.init(rng, len(unary)), BURN_IN + DRAWS)):
         if step >= BURN_IN and state.probabilities is not None:  # Swendsen-Wang always knows them
             total += state.probabilities
+        tell(len(unary) / (BURN_IN + DRAWS))
     return total / DRAWS
 
 

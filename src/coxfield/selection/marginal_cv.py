@@ -19,10 +19,11 @@ from coxfield.field.graph import nearest_pairs
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import free_length_scales, length_unit, variance_is_free
+from coxfield.progress import progress
 from coxfield.selection.all_points import AllPoints
 from coxfield.selection.folds import folds
-from coxfield.selection.grid import candidate_factors, spread
-from coxfield.selection.loo_sums import loo_log_sums
+from coxfield.selection.grid import candidate_factors, typical_distance
+from coxfield.selection.loo_sums import loo_log_sums, work_units
 from coxfield.selection.marginal_chains import chain_marginals, held_out, one_takes_all, scores
 from coxfield.selection.path import SelectionPath
 
@@ -72,7 +73,7 @@ def marginal_path(
     seed : int
         All cells use the same random numbers.
     done : callable, optional
-        Called after each cell; see `n_cells`.
+        Called with shares of cells; see `n_cells`.
 
     Returns
     -------
@@ -80,12 +81,11 @@ def marginal_path(
         One entry per cell, which is a length scale with a variance. The columns are "factor", "variance",
         "cv_log_loss", "cv_error" and "trivial": whether one class takes nearly all unlabelled points in most chains.
     """
-    hidden, known, tell = folds(codes, n_folds), codes >= 0, done or (lambda count: None)
+    hidden, known = folds(codes, n_folds), codes >= 0
     covariances = kernels.map(lambda kernel: recognise(kernel, X.shape[1]))
 
     def cell(here: AllPoints, factor: float, variance: float) -> dict[str, float]:
-        chains = chain_marginals(here.free_field(variance), codes, hidden, seed)
-        tell(1)
+        chains = chain_marginals(here.free_field(variance), codes, hidden, seed, done)
         loss, error = scores(held_out(chains, hidden)[:, known], codes[known])
         trivial = one_takes_all(chains[:, :, ~known])
         return {"factor": factor, "variance": variance, "cv_log_loss": loss, "cv_error": error, "trivial": trivial}
@@ -133,8 +133,8 @@ def marginal_factors(X, kernels: PerClass, length_scales, *, bounded: bool) -> N
     """
     if _free(kernels) and length_scales is None and not any(map(free_length_scales, kernels.distinct)):
         return np.ones(1)
-    of_spread = spread(X, length_unit(kernels[0]))
-    factors = candidate_factors(kernels.distinct, of_spread, length_scales, bounded=bounded)
+    distance = typical_distance(X, length_unit(kernels[0]))
+    factors = candidate_factors(kernels.distinct, distance, length_scales, bounded=bounded)
     if length_scales is not None:
         return factors
     count = neighbours(X, kernels[0], factors)
@@ -158,9 +158,12 @@ def neighbours(X, kernel, factors: NDArray) -> NDArray:
     n = X.shape[0]
     covariance = recognise(kernel, X.shape[1])
     pairs = nearest_pairs(covariance.bind(X), 1).ends
-    everyone = Labelled(X, np.zeros(n, dtype=int), 1)
+    everyone, shared = Labelled(X, np.zeros(n, dtype=int), 1), PerClass.shared_by(covariance, 1)
+    total = work_units(everyone, shared, len(factors))
+    with progress(f"neighbours at {len(factors)} length scales", total, None) as done:
+        sums = list(loo_log_sums(everyone, shared, factors, done))
     counts = []
-    for factor, logs in zip(factors, loo_log_sums(everyone, PerClass.shared_by(covariance, 1), factors), strict=True):
+    for factor, logs in zip(factors, sums, strict=True):
         points = covariance.rescaled(length=float(factor)).bind(X)
         strongest = np.zeros(n)
         for ends in pairs:

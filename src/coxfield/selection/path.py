@@ -68,8 +68,10 @@ class SelectionPath:
     def table(self, length_scale: float = 1.0) -> dict[str, NDArray]:
         """The path as users see it: "length_scale" in place of "factor", and "chosen"."""
         columns = {name: self[name] for name in self.columns if name != "factor"}
+        with np.errstate(over="ignore"):
+            length_scales = np.minimum(self["factor"] * length_scale, np.finfo(float).max)
         return {
-            "length_scale": self["factor"] * length_scale,
+            "length_scale": length_scales,
             **columns,
             "chosen": np.arange(len(self)) == self.best,
         }

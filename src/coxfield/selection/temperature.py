@@ -55,7 +55,8 @@ def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: N
         return float(weights @ (np.einsum("ij,ij->i", softmax(mean + np.exp(log_v) * scores, axis=1), scores) - wanted))
 
     highest = min(HIGHEST, LARGEST + largest)
-    return _sign_change(slope, guess, min(LOWEST, highest), highest) - largest
+    # Where sums have logarithms of -1e18, the difference is rounded by more than the range of log v.
+    return min(_sign_change(slope, guess, min(LOWEST, highest), highest) - largest, LARGEST)
 
 
 def _sign_change(slope, guess: float, lowest: float, highest: float) -> float:

@@ -91,3 +91,10 @@ def test_all_starts_lead_to_the_same_optimum(load):
     probabilities = [np.exp(log_softmax(one.mean + np.einsum("m,mjc->jc", one.weights, sums), axis=1)) for one in found]
     # The loss is flat to second order at the optimum, so that predictions agree to the root of its tolerance.
     assert max(np.abs(p - probabilities[0]).max() for p in probabilities) < 1e-3
+
+
+def test_steps_are_told_of():
+    told = []
+    made()[0].solve(done=told.append)
+    assert len(told) > 1
+    assert set(told) == {1}

@@ -15,12 +15,14 @@ from scipy.optimize import minimize
 
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import with_logarithms
 from coxfield.progress import progress
-from coxfield.selection import uniform_label
 from coxfield.selection.learning.gradients import pseudo_likelihood
 from coxfield.selection.learning.priors import default_prior
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
@@ -93,14 +95,16 @@ class _Objective:
     rows: NDArray
     seen: dict[bytes, tuple[float, float]]
     """Log pseudo-likelihood and log posterior by vector."""
+    done: Callable[[float], None]
+    """Told of the shares of evaluations. Nearly all steps take one."""
 
     @classmethod
-    def of(cls, labelled: Labelled, start: Parameters) -> _Objective:
+    def of(cls, labelled: Labelled, start: Parameters, done: Callable[[float], None]) -> _Objective:
         n = len(labelled)
         rows = np.arange(n)
         if n > MOST_ROWS:
             rows = np.sort(np.random.default_rng(0).choice(n, MOST_ROWS, replace=False))
-        return cls(labelled, start, rows, {})
+        return cls(labelled, start, rows, {}, done)
 
     @property
     def total(self) -> float:
@@ -111,9 +115,15 @@ class _Objective:
         """Negative log posterior per point, and its gradient."""
         here, prior = self.start.at(vector), self.start.prior()
         covariances = here.kernels.map(lambda kernel: recognise(kernel, self.labelled.X.shape[1]))
-        of_uniform = uniform_label.share(self.total)
-        smoothing = of_uniform / (1 - of_uniform)  # relative to the given labels, which count fully
-        found = pseudo_likelihood(self.labelled, covariances, here.mean, rows=self.rows, smoothing=smoothing)
+        smoothing = 1 / self.total  # of the uniform label, relative to the given labels, which count fully
+        found = pseudo_likelihood(
+            self.labelled,
+            covariances,
+            here.mean,
+            rows=self.rows,
+            smoothing=smoothing,
+            done=lambda count: self.done(count / len(self.rows)),
+        )
         # So that the sum over randomly drawn rows is an unbiased estimate of the sum over all rows.
         share = len(self.labelled) / len(self.rows)
         log_posterior = share * found.smoothed + prior.log_density(vector)
@@ -153,18 +163,17 @@ def learn(labelled: Labelled, kernels: PerClass, mean: NDArray, *, learn_mean: b
     >>> bool(second > 2 * first), bool((np.diff(learned.path["log_posterior"]) > 0).all())
     (True, True)
     """
-    start = Parameters(kernels, np.asarray(mean, dtype=float))
+    start = Parameters(kernels.map(with_logarithms), np.asarray(mean, dtype=float))
     bounds = start.bounds(learn_mean=learn_mean)
     if not (bounds[:, 0] < bounds[:, 1]).any():
         raise ValueError(f"there is nothing to learn: everything in {kernels[0]!r} is fixed; give selection=None")
     steps = [np.clip(start.vector, *bounds.T)]
-    objective = _Objective.of(labelled, start)
-    with progress(f"learning, {MOST_STEPS} steps at most", MOST_STEPS, verbose) as done:
+    title, faster = f"learning, {MOST_STEPS} steps at most", "selection='mixture' takes less time"
+    with progress(title, MOST_STEPS, verbose, faster, at_most=True) as done:
+        objective = _Objective.of(labelled, start, done)
 
         def arrived(vector: NDArray) -> None:
             steps.append(vector.copy())
-            if done is not None:
-                done(1)
 
         limits = {"maxiter": MOST_STEPS, "ftol": TOLERANCE / objective.total}
         minimize(objective.loss, steps[0], jac=True, method="L-BFGS-B", bounds=bounds, callback=arrived, options=limits)

@@ -19,7 +19,8 @@ from coxfield.kernels.sklearn_tree import (
     reshape_length,
     with_variance,
 )
-from coxfield.selection.grid import class_spread, default_factors, given_factors, length_scale_of, within_bounds
+from coxfield.kernels.units import feature_units, in_units
+from coxfield.selection.grid import class_distance, default_factors, given_factors, length_scale_of, within_bounds
 from coxfield.selection.learning.priors import DEVIATION, NormalPrior
 from coxfield.selection.path import SelectionPath
 
@@ -49,7 +50,9 @@ def starting_points(labelled: Labelled, kernels: PerClass, search: Search, lengt
     if not all(_has_variance(kernel) for kernel in kernels.distinct):
         return [Start(kernels, {})]
     given = kernels.map(with_variance)
-    deviations = StandardScaler(with_mean=False).fit(labelled.X, sample_weight=labelled.weights).scale_
+    units = feature_units(labelled.X)
+    scaler = StandardScaler(with_mean=False).fit(in_units(labelled.X, units), sample_weight=labelled.weights)
+    deviations = scaler.scale_ * units
     standardised = given.map(lambda kernel: reshape_length(kernel, deviations))
     starts = [given] if standardised.distinct == given.distinct else [given, standardised]
     return [_along_path(labelled, start, search, length_scales) for start in starts]
@@ -88,6 +91,6 @@ def _factors(labelled: Labelled, kernels: PerClass, search: Search, length_scale
         return np.ones(1)
     if length_scales is not None:
         return given_factors(length_scales)
-    factors = default_factors(class_spread(labelled, kernels))
+    factors = default_factors(class_distance(labelled, kernels))
     inside = within_bounds(factors, kernels.distinct) if search.bounded else factors
     return inside if inside.size else np.ones(1)

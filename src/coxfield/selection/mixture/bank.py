@@ -16,8 +16,17 @@ from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.radial import Radial
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length
-from coxfield.selection.grid import RATIO, default_factors, given_factors, spread, within_bounds
+from coxfield.selection.grid import (
+    LARGEST,
+    RATIO,
+    SMALLEST,
+    default_factors,
+    given_factors,
+    typical_distance,
+    within_bounds,
+)
 from coxfield.selection.mixture.representations import NAMED, Representations
+from coxfield.utils.powers_of_two import power_of_two
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
 
 DEFAULT = tuple(Member(transform=name) for name in NAMED)
 SHORTEST = 0.35  # times the median distance to the nearest neighbour
+MODERATE = 1e6  # a signal variance: powers of densities should neither overflow nor vanish
 FEW = 1000  # points whose nearest neighbours are looked for
 
 
@@ -52,6 +62,8 @@ def bank_of(kernel: Any, labelled: Labelled, length_scales=None) -> list[Ladder]
         return [ladder for member in useful for ladder in _of(member, seen, length_scales)]
     if isinstance(kernel, Kernel):
         return [_along_path(Member(kernel), seen, length_scales)]
+    if not isinstance(kernel, Member | list | tuple):
+        check_kernel(kernel)  # refuses it
     members = [kernel] if isinstance(kernel, Member) else list(kernel)
     if not members:
         raise ValueError("the bank of covariances is empty: give kernel=None for the default bank")
@@ -61,6 +73,9 @@ def bank_of(kernel: Any, labelled: Labelled, length_scales=None) -> list[Ladder]
 
 def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> Ladder:
     covariance = recognise(kernel, rep.n_features)
+    alphas = _checked_alphas(alphas)
+    if isinstance(covariance, Radial) and not 1 / MODERATE <= covariance.variance <= MODERATE:
+        covariance = covariance.rescaled(variance=1 / covariance.variance)  # the weight of a member will make up for it
     try:
         covariance.check_nonnegative()
     except ValueError:
@@ -68,7 +83,17 @@ def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> La
             f"{kernel!r} may take negative values, so it has no density and cannot be a member of a mixture: use RBF, "
             "Matern or RationalQuadratic, or give selection=None"
         ) from None
-    return Ladder(rep.name, rep.transform, covariance, factors, np.array(alphas), np.zeros((len(factors), len(alphas))))
+    return Ladder(rep.name, rep.transform, covariance, factors, alphas, np.zeros((len(factors), len(alphas))))
+
+
+def _checked_alphas(alphas) -> NDArray:
+    try:
+        numbers = np.asarray(alphas, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.ndim != 1 or not numbers.size or not ((numbers >= 0) & (numbers <= 1)).all():
+        raise ValueError(f"alphas of a Member must be a list of numbers from 0 to 1, got {alphas!r}")
+    return numbers
 
 
 def _of(member: Member, seen: Representations, length_scales) -> list[Ladder]:
@@ -100,16 +125,19 @@ def _scales(Z: Any, unit: float | NDArray, weights: NDArray | None) -> NDArray:
     """Length scales from twice the root mean square distance, by sqrt(2), to a third of a nearest distance."""
     from sklearn.neighbors import NearestNeighbors
 
-    longest = default_factors(spread(Z, unit, weights))
-    points = place(Z, unit, centre(Z))
+    distance = typical_distance(Z, unit, weights)
+    longest, near = default_factors(distance), power_of_two(distance)  # distances in units near their own size
+    with np.errstate(over="ignore", under="ignore"):  # of a feature whose length scale is much longer or shorter
+        points = place(Z, np.clip(near * np.asarray(unit), SMALLEST, LARGEST), centre(Z))
     rows = np.random.default_rng(0).permutation(len(points))[:FEW]
     index = NearestNeighbors(n_neighbors=min(2, len(points))).fit(points.coordinates)
     nearest = index.kneighbors(points.coordinates[rows])[0][:, -1]
     nearest = nearest[nearest > 0]
-    shortest = SHORTEST * float(np.median(nearest)) if nearest.size else 0.0
+    shortest = SHORTEST * near * float(np.median(nearest)) if nearest.size else 0.0
     # In single precision, distances are too coarse for shorter length scales.
-    precise = np.sqrt(float(np.median(product_error(points, points))) / TOLERABLE)
-    return longest[longest >= min(max(shortest / RATIO, precise), longest[1])]
+    with np.errstate(over="ignore"):
+        precise = near * np.sqrt(float(np.median(product_error(points, points))) / TOLERABLE)
+    return longest[longest >= min(max(shortest / RATIO, precise), longest[min(1, len(longest) - 1)])]
 
 
 def _merged(ladders: list[Ladder]) -> list[Ladder]:

@@ -75,11 +75,14 @@ class Problem:
         features[len(of_members) :] = np.eye(len(mean))[of_means][:, None, :]
         features -= np.einsum("jc,fjc->fj", probabilities, features)[:, :, None]
         features *= np.sqrt(self.counts[:, None] * probabilities)
-        rows = features.reshape(len(free), -1)
+        rows = features.reshape(len(free), probabilities.size)
         return rows @ rows.T + np.diag(np.where(free < self.n_members, 0, MEAN_PRECISION))
 
-    def solve(self, start: NDArray | None = None, *, learn_mean: bool = True) -> Solution:
-        """The optimum, from any start: L-BFGS-B to find the weights that are not zero, then Newton's method."""
+    def solve(self, start: NDArray | None = None, *, learn_mean: bool = True, done=None) -> Solution:
+        """The optimum, from any start: L-BFGS-B to find the weights that are not zero, then Newton's method.
+
+        `done` is called with 1 after each of at most `MOST_STEPS` steps.
+        """
         vector = np.concatenate([np.zeros(self.n_members), self.centre]) if start is None else start
         held = [(None, None) if learn_mean else (m, m) for m in self.centre]
         total = self.counts.sum()
@@ -93,6 +96,7 @@ class Problem:
             jac=True,
             method="L-BFGS-B",
             bounds=[(0, None)] * self.n_members + held,
+            callback=None if done is None else lambda _: done(1),
             options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 1e-10, "gtol": 1e-7, "maxcor": 30},
         )
         vector = polish(self, found.x, self.n_members + (len(self.centre) if learn_mean else 0))

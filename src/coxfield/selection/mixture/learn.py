@@ -9,7 +9,7 @@ import numpy as np
 
 from coxfield.kernels.mixture import Mixture
 from coxfield.progress import progress
-from coxfield.selection.mixture.concave import Problem
+from coxfield.selection.mixture.concave import MOST_STEPS, Problem
 from coxfield.selection.mixture.loo_members import member_sums, work_units
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
 MOST_VALUES = 2**26  # class sums of all members that are held: half a gigabyte
+FASTER = "float32 points or fewer length_scales take less time"
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,15 @@ def learn_mixture(
     rows = _rows(len(labelled), members * labelled.n_classes)
     shares = np.bincount(labelled.y, labelled.counts, minlength=labelled.n_classes) / labelled.counts.sum()
     centre = mean + np.log(shares) if learn_mean else mean
-    with progress(f"leave-one-out sums of {members} covariances", work_units(labelled, bank, rows), verbose) as done:
+    units = work_units(labelled, bank, rows)
+    with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
         found = member_sums(labelled, bank, rows, done)
     y, counts = labelled.y[rows], labelled.counts[rows]
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
     problem = Problem.of(found.sums, y, counts * (len(labelled) / len(rows)), centre)
-    solution = problem.solve(learn_mean=learn_mean)
+    title = f"weights of {members} covariances, {MOST_STEPS} steps at most"
+    with progress(title, MOST_STEPS, verbose, FASTER, at_most=True) as done:
+        solution = problem.solve(learn_mean=learn_mean, done=done)
     few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
     if few.sum() < np.count_nonzero(solution.weights):
         solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)

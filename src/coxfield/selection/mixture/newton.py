@@ -47,6 +47,8 @@ def polish(problem: Objective, vector: NDArray, n_free: int) -> NDArray:
         zero = weight & (vector <= min(NEARLY, np.abs(move).max())) & (gradient > 0)
         free = np.flatnonzero(~zero & (np.arange(len(vector)) < n_free))
         vector = np.where(zero, 0, vector)
+        if not free.size:
+            break
         _, gradient = problem.loss(vector)
         H = problem.hessian(vector, free)
         H[np.diag_indices_from(H)] += RIDGE * max(np.trace(H) / len(free), 1.0)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from coxfield.kernels.compression import Compression, heavy_tailed
+from coxfield.kernels.transformer import Transformer
+from coxfield.kernels.units import Units
 from coxfield.kernels.whitening import Whitening
 
 if TYPE_CHECKING:
@@ -78,12 +81,12 @@ class Representations:
         if not isinstance(transform, str):
             if not hasattr(transform, "transform"):
                 raise ValueError(f"transform must be {_ALLOWED} or a transformer of scikit-learn; got {transform!r}")
-            return clone(transform).fit(X, y)
+            return Transformer.fitted_to(transform, X, y)
         if transform not in NAMED:
             raise ValueError(f"transform must be {_ALLOWED} or a transformer of scikit-learn; got {transform!r}")
         if transform not in (RAW, STANDARDISED) and sparse.issparse(X):
             raise ValueError(f"sparse points have no representation {transform!r}: give a dense array")
-        return NAMED[transform](X, y, weights)
+        return _fitted(NAMED[transform], X, y, weights)
 
     def useful(self, transform: str) -> bool:
         """Whether a representation of the default bank can be had, and differs from the features as they are."""
@@ -91,8 +94,10 @@ class Representations:
         if transform == RAW or X.shape[1] == 1:
             return transform == RAW
         if transform == STANDARDISED:
-            scale = self.of(transform).transform.scale_
-            return bool(scale.max() > scale.min() * (1 + 1e-6))
+            fitted = self.of(transform).transform
+            if isinstance(fitted, Pipeline):  # some features are of extreme size
+                return len(np.unique(np.log2(fitted[0].units_) + np.log2(fitted[1].scale_))) > 1
+            return bool(fitted.scale_.max() > fitted.scale_.min() * (1 + 1e-6))
         if sparse.issparse(X):
             return False
         if transform in (PRINCIPAL, PRINCIPAL_WHITENED) and min(X.shape) < 2 * DIRECTIONS:
@@ -105,8 +110,23 @@ class Representations:
         return within or transform in (PRINCIPAL, COMPRESSED)
 
 
+def _fitted(learn: Callable, X, y: NDArray, weights: NDArray | None) -> Any:
+    """A fitted transformer. Features of extreme size are divided by powers of two first: it would square them."""
+    units = Units().fit(X)
+    if learn is NAMED[RAW] or (units.units_ == 1).all():
+        return learn(X, y, weights)
+    if learn in OF_DISTANCES:  # a common unit, so that proportions of distances stay
+        units.units_[:] = units.units_.max()
+    learned = learn(units.transform(X), y, weights)
+    steps = learned.steps if isinstance(learned, Pipeline) else [(type(learned).__name__.lower(), learned)]
+    return Pipeline([("units", units), *steps])
+
+
 def _standardised(X, y: NDArray, weights: NDArray | None) -> Any:
-    return StandardScaler(with_mean=False).fit(X, sample_weight=weights)
+    with np.errstate(invalid="ignore"):  # the variance of a constant column may be a little below 0
+        scaler = StandardScaler(with_mean=False).fit(X, sample_weight=weights)
+    scaler.scale_ = np.where(scaler.scale_ > 0, scaler.scale_, 1.0)
+    return scaler
 
 
 def _whitened(X, y: NDArray, weights: NDArray | None) -> Any:
@@ -128,8 +148,6 @@ def _then_whitened(step: Callable[[], Any]) -> Callable:
     """Such a transformer, then whitening."""
 
     def fitted(X, y: NDArray, weights: NDArray | None) -> Any:
-        from sklearn.pipeline import make_pipeline
-
         return make_pipeline(step(), Whitening()).fit(X, y, whitening__sample_weight=weights)
 
     return fitted
@@ -144,4 +162,5 @@ NAMED: dict[str, Callable] = {
     COMPRESSED: _alone(Compression),
     COMPRESSED_WHITENED: _then_whitened(Compression),
 }
+OF_DISTANCES = (NAMED[PRINCIPAL], NAMED[PRINCIPAL_WHITENED])  # features of a larger size count more
 _ALLOWED = ", ".join(map(repr, NAMED))
