@@ -1,9 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from covariance_doubles import RowCovariance
-from coxfield.field.arguments import check_labels, field_covariances
+from coxfield.field import LabelField
+from coxfield.field.arguments import check_labels, field_covariances, number_of_classes
 from coxfield.kernels.per_class import PerClass
 
 X = np.zeros((4, 2))
@@ -16,6 +19,10 @@ def test_class_numbers_become_integers(labels):
     assert found.dtype == int
 
 
+def test_labels_without_a_sign_are_all_known():
+    assert check_labels(np.array([0, 1, 1, 2], np.uint8), X, None).tolist() == [0, 1, 1, 2]
+
+
 def test_no_points_have_no_labels():
     assert check_labels([], np.zeros((0, 2)), None).shape == (0,)
 
@@ -24,7 +31,27 @@ def test_no_points_have_no_labels():
     ("labels", "n_classes", "words"),
     [
         ([0, 1, -1], None, "inconsistent numbers of samples"),
-        ([0.0, 1.0, -1.0, 0.0], None, "labels must be class numbers, -1 for the unknown, got an array of float64"),
+        (
+            [0.0, 1.0, -1.0, 0.0],
+            None,
+            r"labels must be class numbers, .* got an array of float64 of shape \(4,\): np.unique",
+        ),
+        ([0, 1j, 0, 1], None, "labels must be class numbers, -1 for the unknown, got an array of complex128"),
+        ([0, None, 0, 1], None, "labels must be class numbers, -1 for the unknown, got an array of object"),
+        ([0, 10**30, 0, 1], None, "labels must be class numbers, -1 for the unknown, got an array of object"),
+        (
+            np.array([0, 1, "NaT", 0], "m8[D]"),
+            None,
+            r"labels must be class numbers, .* got an array of timedelta64\[D\]",
+        ),
+        ({0, 1, 2, 3}, None, r"labels must be class numbers, .* got an array of object of shape \(\)"),
+        (
+            np.uint64([0, 1, 2**63, 0]),
+            None,
+            "labels must lie between -1 and n_classes - 1, got 0 to 9223372036854775808",
+        ),
+        ([0, 1, -1, 0], 0, "n_classes must be a whole number of at least 1, got 0"),
+        ([0, 1, -1, 0], 2.5, "n_classes must be a whole number of at least 1, got 2.5"),
         (["a", "b", "a", "b"], None, "labels must be class numbers"),
         ([True, False, True, False], None, "labels must be class numbers, .* got an array of bool"),
         ([[0], [1], [0], [1]], None, "labels must be class numbers"),
@@ -35,6 +62,56 @@ def test_no_points_have_no_labels():
 def test_what_is_no_class_number_is_refused(labels, n_classes, words):
     with pytest.raises(ValueError, match=words):
         check_labels(labels, X, n_classes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "per_class", "expected"),
+    [
+        ([-1, -1], (), 2),
+        ([0, 3, -1], (), 4),
+        ([0, 1, -1], (["kernel"] * 5,), 5),
+        ([0, 999], (), 1000),
+        ([0, 1999], (["kernel"] * 2000,), 2000),
+        (np.arange(1500), (), 1500),
+    ],
+)
+def test_the_number_of_classes_fits_labels_and_what_is_given_per_class(labels, per_class, expected):
+    assert number_of_classes(np.array(labels), None, *per_class) == expected
+    assert number_of_classes(np.array(labels), 5000, *per_class) == 5000
+
+
+BUILDERS = {
+    "points": lambda labels, **how: LabelField.from_points(np.arange(3.0)[:, None], RBF(1.0), labels, **how),
+    "graph": lambda labels, **how: LabelField.from_graph(np.ones((3, 3)), labels, **how),
+}
+
+
+@pytest.mark.parametrize("build", BUILDERS.values(), ids=BUILDERS)
+@pytest.mark.parametrize(
+    ("labels", "n_classes", "words"),
+    [
+        (
+            [0, 10**9, -1],
+            None,
+            r"labels must be class numbers 0, 1, 2 and so on, got 1000000000 for 3 points: number the ",
+        ),
+        ([0, 1000, -1], None, r"got 1000 for 3 points: number the classes by np.unique\(.*\), or give n_classes"),
+        (
+            [0, 10**9, -1],
+            10**9 + 1,
+            "1000000001 classes of 3 points would take about 432 GiB of memory: give n_classes as",
+        ),
+        ([0, 1, -1], 10**9, "1000000000 classes of 3 points would take about 432 GiB of memory"),
+    ],
+)
+def test_absurd_numbers_of_classes_are_refused_before_memory_is_asked_for(build, labels, n_classes, words):
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=words):
+            build(labels, n_classes=n_classes)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 SHORT, LONG = RBF(1.0), 2.0 * Matern(3.0)

@@ -1,5 +1,6 @@
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, ExpSineSquared, Matern, WhiteKernel
 
 from coxfield.kernels import sklearn_tree as tree
 
@@ -29,3 +30,43 @@ def test_the_unit_of_distances_is_the_length_scale_or_a_typical_one():
     np.testing.assert_array_equal(tree.length_unit(RBF([2.0, 3.0])), [2.0, 3.0])
     np.testing.assert_allclose(tree.length_unit(RBF(1.0) + RBF(4.0)), 2.0)
     assert tree.length_unit(ConstantKernel(2.0)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "parameter"),
+    [
+        (RBF(0.0), "length_scale"),
+        (ConstantKernel(0.0) * RBF(1.0), "k1__constant_value"),
+        (RBF(1.0) + WhiteKernel(0.0), "k2__noise_level"),
+        (ExpSineSquared(1.0, -2.0), "periodicity"),
+        (Matern(1.0, nu=-0.5) ** 2, "kernel__nu"),
+    ],
+    ids=str,
+)
+def test_parameters_that_must_be_positive_are_named(kernel, parameter):
+    with pytest.raises(ValueError, match=f"^{parameter} of the covariance must be positive and finite, got "):
+        tree.check_hyperparameters(kernel, 1)
+
+
+def test_names_that_only_end_like_a_parameter_are_not_checked():
+    class Menu(RBF):
+        def __init__(self, length_scale=1.0, menu=-1.0):
+            super().__init__(length_scale)
+            self.menu = menu
+
+    tree.check_hyperparameters(Menu(), 1)
+
+
+def test_a_length_scale_without_bounds_may_be_multiplied_by_anything():
+    class Plain(RBF):
+        def __init__(self, length_scale=1.0):
+            super().__init__(length_scale)
+
+    assert tree.length_scale_bounds(Plain()) == (0.0, np.inf)
+    assert tree.length_scale_bounds(RBF(2.0, (1.0, 8.0))) == (0.5, 4.0)
+
+
+def test_parameters_of_zero_have_no_logarithm_and_move_to_their_lower_bounds():
+    assert tree.with_logarithms(DotProduct(0.0, (1e-3, 1e3))).sigma_0 == pytest.approx(1e-3)
+    kernel = DotProduct(2.0) + RBF(1.0)
+    assert tree.with_logarithms(kernel) is kernel

@@ -13,6 +13,7 @@ from coxfield.process import Grid, Intensity, Window
         ([(0, 4), (0, 1)], (3, 5), (3, 5)),
         ([(0, 100), (0, 1)], 10, (10, 1)),
         ((0, 1), None, (1024,)),
+        ([(0, 1e308), (0, 5e307)], 8, (8, 4)),
     ],
 )
 def test_resolution_is_of_the_longest_side_or_of_each(window, resolution, shape):

@@ -18,6 +18,7 @@ from coxfield.field.arguments import check_labels, field_covariances, number_of_
 from coxfield.field.graph_arguments import check_couplings, check_length, check_table, unary_costs
 from coxfield.kernels.graph import Graph
 from coxfield.kernels.held import all_held, hold
+from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import PerClass, class_values
 from coxfield.kernels.values import bind_precisely, values
 
@@ -92,10 +93,10 @@ class LabelField:
         """
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0)
         labels = check_labels(labels, X, n_classes)
-        n_classes = n_classes or number_of_classes(labels, kernel, mean)
+        n_classes = number_of_classes(labels, n_classes, kernel, mean)
         covariances = field_covariances(kernel, n_classes, X.shape[1])
         means = class_values(mean, np.arange(n_classes), "mean", default=0.0)
-        with threads.use(n_jobs):
+        with threads.use(n_jobs), rows_named({"points": X}):
             points = tuple(bind_precisely(covariance, X) for covariance in covariances.distinct)
             return cls.of_bound(X, covariances, points, labels, means)
 
@@ -139,7 +140,7 @@ class LabelField:
         check_length(labels, n)
         labels = check_labels(labels, rows, n_classes)
         table = check_table(unary, n)
-        n_classes = n_classes or number_of_classes(labels, mean, table.T)
+        n_classes = number_of_classes(labels, n_classes, mean, table.T)
         costs = unary_costs(table, labels, n_classes)
         means = class_values(mean, np.arange(n_classes), "mean", default=0.0)
         field = cls.of_bound(rows, PerClass.shared_by(graph, n_classes), (graph.bind(rows),), labels, means)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from coxfield.kernels.checked import diagonal_of, gradient_of, values_of
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.nearest import nearest
@@ -34,7 +35,7 @@ class Called:
 
     def diagonal(self, X) -> NDArray:
         """C(x, x) for each row, by the kernel's own `diag`."""
-        return np.asarray(self.kernel.diag(X))
+        return diagonal_of(self.kernel, X)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Called:
         """The kernel with its free length scales and its variance multiplied."""
@@ -84,7 +85,7 @@ class CalledPoints(PlainBound):
 
     def tile(self, columns: CalledPoints, out: NDArray | None = None) -> NDArray:
         """One call of the kernel."""
-        return np.array(self.covariance.kernel(self.X, columns.X))
+        return values_of(self.covariance.kernel, self.X, columns.X)
 
     def imprecise(self, columns: CalledPoints, factor: float = 1.0) -> NDArray:
         """Never, because there is no better way to compute the kernel."""
@@ -134,7 +135,7 @@ class CalledPoints(PlainBound):
         scikit-learn gives gradients only for all pairs of one set, so the rows and the columns become one set.
         """
         stack = sparse.vstack if sparse.issparse(self.X) else np.concatenate
-        values, gradient = self.covariance.kernel(stack([self.X, columns.X]), eval_gradient=True)
+        values, gradient = gradient_of(self.covariance.kernel, stack([self.X, columns.X]))
         n = len(self)
         everything = np.concatenate([values[:n, n:, None], gradient[:n, n:]], axis=2)
         seen = np.flatnonzero((leave_out >= 0) & (leave_out < len(columns)))
@@ -144,7 +145,7 @@ class CalledPoints(PlainBound):
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
         """Weighted sum of the derivatives of C(x, x)."""
-        _, gradient = self.covariance.kernel(self.X, eval_gradient=True)
+        _, gradient = gradient_of(self.covariance.kernel, self.X)
         return np.einsum("j,jjp->p", weights, gradient)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from coxfield.kernels.called import Called
 from coxfield.kernels.radial import Radial
-from coxfield.kernels.sklearn_tree import check_hyperparameters, check_kernel
+from coxfield.kernels.sklearn_tree import check_hyperparameters, check_kernel, check_variance
 
 if TYPE_CHECKING:
     from coxfield.kernels.protocol import Covariance
@@ -28,4 +28,7 @@ def recognise(kernel, n_features: int) -> Covariance:
         return kernel
     check_kernel(kernel)
     check_hyperparameters(kernel, n_features)
-    return Radial.of(kernel) or Called(kernel)
+    radial = Radial.of(kernel)
+    if radial is not None:
+        check_variance(radial.variance, kernel)
+    return radial or Called(kernel)

@@ -12,7 +12,9 @@ from sklearn.gaussian_process import kernels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+LARGEST_VARIANCE = 1e290
 STATIONARY = (kernels.RBF, kernels.Matern, kernels.RationalQuadratic)
+POSITIVE = ("length_scale", "constant_value", "nu", "alpha", "noise_level", "periodicity")  # parameters by name
 
 
 def check_kernel(kernel) -> None:
@@ -21,12 +23,14 @@ def check_kernel(kernel) -> None:
         raise TypeError(
             f"a covariance must be a kernel of sklearn.gaussian_process.kernels, such as RBF(1.0); got {kernel!r}"
         )
+    if any(isinstance(part, kernels.CompoundKernel) for part in (kernel, *kernel.get_params().values())):
+        raise ValueError(f"{kernel!r} has several values for each pair of points: give a kernel with one value")
 
 
 def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
     """Refuse length scales and constants that are not valid, and name the value."""
     for name, value in _params(kernel).items():
-        if not name.endswith(("length_scale", "constant_value", "nu", "alpha")) or isinstance(value, kernels.Kernel):
+        if name.rsplit("__", 1)[-1] not in POSITIVE or isinstance(value, kernels.Kernel):
             continue
         numbers = np.asarray(value, dtype=float)
         allowed = numbers > 0
@@ -34,11 +38,22 @@ def check_hyperparameters(kernel: kernels.Kernel, n_features: int) -> None:
             allowed &= np.isfinite(numbers)
         if not allowed.all():
             raise ValueError(f"{name} of the covariance must be positive and finite, got {value!r}")
+        if name.endswith("constant_value"):
+            check_variance(float(value), kernel)
         if name.endswith("length_scale") and numbers.ndim == 1 and numbers.size not in (1, n_features):
             raise ValueError(
                 f"{name} has {numbers.size} entries but the data have {n_features} features: "
                 "give one number, or one per feature"
             )
+
+
+def check_variance(variance: float, kernel) -> None:
+    """Refuse a constant, or a product of constants, with which sums over many points would overflow or vanish."""
+    if not 1 / LARGEST_VARIANCE <= variance <= LARGEST_VARIANCE:
+        raise ValueError(
+            f"the signal variance of {kernel!r} is {variance:.3g}: it must be between {1 / LARGEST_VARIANCE:g} and "
+            f"{LARGEST_VARIANCE:g}"
+        )
 
 
 def _params(kernel) -> dict:
@@ -78,17 +93,24 @@ def length_scale_bounds(kernel) -> tuple[float, float]:
     lowest, highest = 0.0, math.inf
     params = kernel.get_params()
     for name in free_length_scales(kernel):
-        low, high = np.atleast_2d(np.asarray(params[f"{name}_bounds"], dtype=float)).T
+        bounds = params.get(f"{name}_bounds", (0.0, math.inf))  # a kernel of the user may have none
+        low, high = np.atleast_2d(np.asarray(bounds, dtype=float)).T
         scale = np.asarray(params[name], dtype=float)
-        lowest = max(lowest, float((low / scale).max()))
-        highest = min(highest, float((high / scale).min()))
+        with np.errstate(over="ignore"):  # a bound that no number can reach
+            lowest = max(lowest, float((low / scale).max()))
+            highest = min(highest, float((high / scale).min()))
     return lowest, highest
 
 
 def rescale_length(kernel, factor: float):
     """The same kernel with every free length scale multiplied by `factor`."""
     params = kernel.get_params()
-    scaled = {name: np.asarray(params[name]) * factor for name in free_length_scales(kernel)}
+    limits = np.finfo(float)
+    with np.errstate(over="ignore"):
+        scaled = {
+            name: np.clip(np.asarray(params[name]) * factor, limits.tiny, limits.max)
+            for name in free_length_scales(kernel)
+        }
     return clone(kernel).set_params(**{name: value if value.ndim else value.item() for name, value in scaled.items()})
 
 
@@ -105,6 +127,7 @@ def rescale_variance(kernel, factor: float):
         return kernel
     if isinstance(kernel, kernels.Product) and type(kernel.k1) is kernels.ConstantKernel:
         return rescale_variance(kernel.k2, kernel.k1.constant_value * factor)
+    factor = min(max(factor, 1 / LARGEST_VARIANCE), LARGEST_VARIANCE)
     return kernels.ConstantKernel(factor, (factor * 1e-5, factor * 1e5)) * kernel
 
 
@@ -128,7 +151,7 @@ def with_variance(kernel):
     found = factorise(kernel)
     if found is None or found[1] is None or _constants(kernel):
         return kernel
-    return kernels.ConstantKernel(1.0, (1e-300, 1e300)) * kernel
+    return kernels.ConstantKernel(1.0, (1 / LARGEST_VARIANCE, LARGEST_VARIANCE)) * kernel
 
 
 def _constants(kernel) -> list[str]:
@@ -146,6 +169,21 @@ def rescale_within_bounds(kernel, length_factor: float, variance_factor: float):
         scaled.set_params(**{free[0]: scaled.get_params()[free[0]] * float(variance_factor)})
     low, high = scaled.bounds.reshape(-1, 2).T
     return scaled.clone_with_theta(np.clip(scaled.theta, low, high))
+
+
+def with_logarithms(kernel):
+    """The kernel with free parameters of 0 moved to their lower bounds, because learning takes logarithms.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import DotProduct
+    >>> with_logarithms(DotProduct(0.0, (1e-3, 1e3)))
+    DotProduct(sigma_0=0.001)
+    """
+    with np.errstate(divide="ignore"):
+        theta = kernel.theta
+    zero = np.isneginf(theta)
+    return kernel.clone_with_theta(np.where(zero, kernel.bounds[:, 0], theta)) if zero.any() else kernel
 
 
 def reshape_length(kernel, shape: NDArray):

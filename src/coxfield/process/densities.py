@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.geometry.window import check_points
+from coxfield.kernels.checked import values_of
 from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def log_product_density(points, kernel: Kernel, mean: Mean = 0.0) -> float:
         return 0.0
     check_in_dimension(kernel, points.shape[1])
     # eq. LGCPproductDensity
-    return float(mean_at(mean, points).sum() + kernel(points).sum() / 2)
+    return float(mean_at(mean, points).sum() + values_of(kernel, points).sum() / 2)
 
 
 def subset_log_densities(points: NDArray, kernel: Kernel, mean: Mean) -> NDArray:
@@ -64,7 +65,7 @@ def subset_log_densities(points: NDArray, kernel: Kernel, mean: Mean) -> NDArray
     """
     check_in_dimension(kernel, points.shape[1])
     members = subsets(len(points)).astype(float)
-    pairs = np.einsum("sj,jk,sk->s", members, kernel(points), members, optimize=True)
+    pairs = np.einsum("sj,jk,sk->s", members, values_of(kernel, points), members, optimize=True)
     return members @ mean_at(mean, points) + pairs / 2  # eq. LGCPproductDensity
 
 

@@ -16,8 +16,10 @@ import numpy as np
 from scipy import fft
 from scipy.special import erfc
 
+from coxfield.kernels.checked import values_of
 from coxfield.process.grid import Grid
 from coxfield.process.stationary import check_in_dimension, check_kernel, variance
+from coxfield.progress import progress
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -56,13 +58,15 @@ class Embedding:
         amplitude = np.sqrt(self.eigenvalues / self.eigenvalues.size)
         inside = (slice(None), *(slice(n) for n in self.grid.shape))
         step = 2 * max(1, AT_ONCE // amplitude.size)
-        for start in range(0, n_fields, step):
-            pairs = (min(step, n_fields - start) + 1) // 2
-            noise = rng.standard_normal((2, pairs, *amplitude.shape))
-            torus = fft.fftn((noise[0] + 1j * noise[1]) * amplitude, axes=range(1, amplitude.ndim + 1))[inside]
-            # Real and imaginary part are independent fields: one transform of complex noise gives two.
-            part = np.concatenate([torus.real, torus.imag])
-            fields[start : start + step] = part[: n_fields - start]
+        with progress(f"{n_fields} fields", n_fields, None, "a coarser resolution takes less time") as done:
+            for start in range(0, n_fields, step):
+                pairs = (min(step, n_fields - start) + 1) // 2
+                noise = rng.standard_normal((2, pairs, *amplitude.shape))
+                torus = fft.fftn((noise[0] + 1j * noise[1]) * amplitude, axes=range(1, amplitude.ndim + 1))[inside]
+                # Real and imaginary part are independent fields: one transform of complex noise gives two.
+                part = np.concatenate([torus.real, torus.imag])
+                fields[start : start + step] = part[: n_fields - start]
+                done(min(step, n_fields - start))
         return fields
 
 
@@ -149,7 +153,7 @@ def _covariance_on(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArra
     rows = max(1, AT_ONCE // (covariance.size // torus[0]))
     for start in range(0, torus[0], rows):
         lags = np.stack(np.meshgrid(steps[0][start : start + rows], *steps[1:], indexing="ij"), axis=-1)
-        block = kernel(origin, lags.reshape(-1, len(torus)))
+        block = values_of(kernel, origin, lags.reshape(-1, len(torus)))
         covariance[start : start + rows] = block.reshape(lags.shape[:-1])
     return covariance
 
@@ -157,7 +161,7 @@ def _covariance_on(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArra
 def _half_way(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
     """|C| half-way round the torus, along each axis."""
     ends = np.diag(grid.spacing * np.array(torus) / 2)
-    return np.abs(kernel(np.zeros((1, len(torus))), ends)[0])
+    return np.abs(values_of(kernel, np.zeros((1, len(torus))), ends)[0])
 
 
 def _grown(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> tuple[int, ...]:

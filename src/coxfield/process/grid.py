@@ -83,7 +83,7 @@ def _shape(window: Window, resolution) -> tuple[int, ...]:
     counts = np.asarray(resolution)
     whole = ((counts == np.rint(counts)) & (counts >= 1)).all()
     if counts.ndim == 0:  # along the longest side; at least one cell along the others
-        counts = np.maximum(np.rint(counts * window.lengths / window.lengths.max()), 1)
+        counts = np.maximum(np.rint(counts * (window.lengths / window.lengths.max())), 1)
     if not whole or counts.shape != (window.dimension,):
         raise ValueError(
             f"resolution must be one positive whole number, or one per axis, which is {window.dimension} numbers here; "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.geometry.window import check_points
+from coxfield.kernels.checked import values_of
 from coxfield.process.labels import LabelDistribution
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def gp_classifier_prior(kernel: Kernel, points) -> LabelDistribution:
         raise ValueError(
             f"the probabilities have a closed form for one, two or three points, got {n}: give at most three"
         )
-    covariance = kernel(points) + np.eye(n)
+    covariance = values_of(kernel, points) + np.eye(n)
     scale = np.sqrt(np.diag(covariance))
     angles = np.triu(np.arcsin(np.clip(covariance / np.outer(scale, scale), -1, 1)), 1)
     signs = 2 * np.indices((2,) * n) - 1

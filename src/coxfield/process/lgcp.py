@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from coxfield.geometry.window import Window, check_points
+from coxfield.kernels.checked import values_of
 from coxfield.process.densities import log_product_density
 from coxfield.process.gaussian_field import AT_ONCE, embed
 from coxfield.process.grid import Grid, Intensity
 from coxfield.process.integral import integrate
 from coxfield.process.poisson import draw_from
 from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at, variance
+from coxfield.progress import progress
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -88,8 +90,12 @@ class LogGaussianCoxProcess:
         Pattern, or list of `size` patterns
             Each has the `intensity` that it was drawn from.
         """
-        grid, rng = Grid.over(window, resolution), generator(random_state)
-        patterns = [draw_from(rho, rng) for rho in self.draw_intensities(grid, 1 if size is None else size, rng)]
+        grid, rng, n = Grid.over(window, resolution), generator(random_state), 1 if size is None else size
+        patterns = []
+        with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
+            for rho in self.draw_intensities(grid, n, rng):
+                patterns.append(draw_from(rho, rng))
+                done(1)
         return patterns[0] if size is None else patterns
 
     def draw_intensities(self, grid: Grid, n: int, rng: np.random.Generator) -> Iterator[Intensity]:
@@ -131,7 +137,7 @@ class LogGaussianCoxProcess:
         array of shape (n,)
         """
         lags = self._points(lags)
-        return np.exp(self.kernel(np.zeros((1, lags.shape[1])), lags)[0])
+        return np.exp(values_of(self.kernel, np.zeros((1, lags.shape[1])), lags)[0])
 
     def _points(self, points) -> NDArray:
         points = check_points(points)
@@ -140,7 +146,7 @@ class LogGaussianCoxProcess:
 
     def _warn_of_coarse(self, grid: Grid) -> None:
         steps = np.diag(grid.spacing)
-        correlation = self.kernel(np.zeros((1, len(steps))), steps)[0] / variance(self.kernel, len(steps))
+        correlation = values_of(self.kernel, np.zeros((1, len(steps))), steps)[0] / variance(self.kernel, len(steps))
         if correlation.min() < COARSE:
             warnings.warn(
                 f"neighbouring cells of the grid {grid.shape} have a correlation of only {correlation.min():.2g}, so "

@@ -8,10 +8,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from coxfield.geometry.window import Window
+from coxfield.kernels.checked import values_of
 from coxfield.process.densities import subset_log_densities, subsets
 from coxfield.process.grid import Grid
 from coxfield.process.labels import LabelDistribution, check_classes, check_number, normalised
 from coxfield.process.poisson import check_gamma
+from coxfield.progress import progress
 from coxfield.utils.numbers import whole_number
 from coxfield.utils.randomness import generator
 
@@ -92,10 +94,14 @@ def _log_survival(
     These are logarithms of the probability to see no other point. In a crowded window the probability underflows.
     """
     # For each subset: the logarithm of the factor by which its points raise the intensity elsewhere.
-    raised = process.kernel(grid.centres(), points) @ subsets(len(points)).T
+    raised = values_of(process.kernel, grid.centres(), points) @ subsets(len(points)).T
     factors = np.exp(raised) * grid.cell_volume
-    rho = process.draw_intensities(grid, n_samples, rng)
-    return -gamma * np.stack([one.values.ravel() @ factors for one in rho])
+    survival = np.empty((n_samples, factors.shape[1]))
+    with progress(f"{n_samples} intensities", n_samples, None, "fewer n_samples take less time") as done:
+        for number, rho in enumerate(process.draw_intensities(grid, n_samples, rng)):
+            survival[number] = -gamma * (rho.values.ravel() @ factors)
+            done(1)
+    return survival
 
 
 def _jackknife(logs: list[NDArray], survival: list[NDArray]) -> LabelDistribution:

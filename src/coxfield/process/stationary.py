@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
+from coxfield.kernels.checked import diagonal_of, values_of
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.sklearn_tree import check_hyperparameters
 
@@ -48,9 +49,8 @@ def check_in_dimension(kernel: Kernel, dimension: int) -> None:
     """
     check_hyperparameters(kernel, dimension)
     steps = np.linspace(0.0, 2.0, 5)[:, None] * np.linspace(1.0, 0.6, dimension)
-    here, there = kernel(np.zeros((1, dimension)), steps), kernel(np.full((1, dimension), 1.25), steps + 1.25)
-    if np.shape(here) != (1, len(steps)) or not np.isfinite(here).all():
-        raise ValueError(f"{kernel!r} does not give one finite covariance for each pair of points: {REMEDY}")
+    here = values_of(kernel, np.zeros((1, dimension)), steps)
+    there = values_of(kernel, np.full((1, dimension), 1.25), steps + 1.25)
     if not np.allclose(here, there, rtol=1e-6, atol=1e-9 * variance(kernel, dimension)):
         raise ValueError(f"{kernel!r} calls itself stationary, but its values change when points are moved: {REMEDY}")
     if not math.isclose(here[0, 0], variance(kernel, dimension), rel_tol=1e-9):
@@ -62,7 +62,7 @@ def check_in_dimension(kernel: Kernel, dimension: int) -> None:
 
 def variance(kernel: Kernel, dimension: int) -> float:
     """C(0)."""
-    return float(kernel.diag(np.zeros((1, dimension)))[0])
+    return float(diagonal_of(kernel, np.zeros((1, dimension)))[0])
 
 
 def check_mean(mean: Mean) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from coxfield.field.couplings import couple
 from coxfield.field.cuts.crossing import crossing
 from coxfield.field.cuts.mincut import Incumbent, TwoClasses, edge_budget, sparse_minimum
+from coxfield.progress import progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +93,8 @@ def lagrangian_bound(field: LabelField, labels: NDArray, sums: NDArray, pairs: P
     classes = [_one_class(field, c, labels == c, pairs) for c in range(field.n_classes)]
     unary = field.balanced_unary
     upper = float(unary[np.arange(len(field)), labels].sum()) + sum(one.separated for one in classes)
-    return _climb(classes, unary, _first_multipliers(field, sums), upper, close)
+    with progress(f"lower bound of the energy, {STEPS} steps at most", STEPS, None, at_most=True) as done:
+        return _climb(classes, unary, _first_multipliers(field, sums), upper, close, done)
 
 
 def _one_class(field: LabelField, c: int, x: NDArray, pairs: Pairs) -> _OneClass:
@@ -111,7 +113,7 @@ def _first_multipliers(field: LabelField, sums: NDArray) -> NDArray:
     return -np.partition(local, 1, axis=1)[:, :2].mean(axis=1)
 
 
-def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: float) -> LagrangianBound:
+def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: float, done) -> LagrangianBound:
     """Raise the bound by subgradient steps of Polyak's length, and add edges to the graphs between steps."""
     best, length, stalled, step = -np.inf, 1.0, 0, 0
     while step < STEPS:
@@ -119,6 +121,7 @@ def _climb(classes, unary: NDArray, multipliers: NDArray, upper: float, close: f
         found = [one.minimum(unary[:, c] + multipliers) for c, one in enumerate(classes)]
         bound = sum(value for _, value in found) - float(multipliers.sum())
         best, stalled = max(best, bound), 0 if bound > best else stalled + 1
+        done(1)
         if upper - best <= close:
             break
         excess = np.sum([x for x, _ in found], axis=0) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from coxfield.field.cuts.expansion import expand
 from coxfield.field.cuts.mincut import TwoClasses, minimise
 from coxfield.field.cuts.persistency import persistent_labels
 from coxfield.field.graph import first_pairs
+from coxfield.progress import progress as watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,13 +113,26 @@ def map_labels(
         labels = np.zeros(len(field), int)
         energy = field.energy(labels)
         return MapResult(labels, energy, energy, 0.0, 0.0, np.ones(len(field), bool), 0, 0, 0)
-    solver = {"tolerance": tolerance, "max_rounds": max_rounds, "progress": progress}
-    with threads.use(n_jobs):
+    solver = {"tolerance": tolerance, "max_rounds": max_rounds}
+    with threads.use(n_jobs), watched("most probable labelling", None, None):
         if field.n_classes > 2:  # two classes take a few cuts, and look at a part of the couplings only
             field = field.held()
         pairs = first_pairs(field.points)
         with threads.alone() if field.is_held else nullcontext():
-            return prove(field, find(field, pairs, init, **solver), tolerance)
+            with watched("minimum cuts of the label field", math.inf, None) as done:
+                found = find(field, pairs, init, **solver, progress=_told(done, progress))
+            return prove(field, found, tolerance)
+
+
+def _told(done: Callable[[float], None], progress: Callable[[Round], None] | None) -> Callable[[Round], None]:
+    """A function that counts rounds, and tells the user's own function of them."""
+
+    def tell(state: Round) -> None:
+        done(1)
+        if progress is not None:
+            progress(state)
+
+    return tell
 
 
 def _check_init(init, field: LabelField) -> NDArray:

@@ -29,6 +29,7 @@ from coxfield.field.rows import coupling_rows
 from coxfield.field.sampling.chains import initial_state
 from coxfield.field.sampling.gibbs import Gibbs
 from coxfield.field.sampling.swendsen_wang import SwendsenWang
+from coxfield.progress import progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,6 +43,7 @@ PILOTS = 64  # particles of the pilot run: its standard deviations have errors o
 PILOT_STEP = 0.25  # thermodynamic length of its steps
 VARIANCE = 0.5  # wanted variance of the log weights: two thirds of the particles are then effective
 FEWEST, MOST = 4, 2000  # temperatures, unless the user gives their number
+FASTER = "fewer n_particles or n_temperatures take less time"
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,12 @@ def anneal(sampler, rng: np.random.Generator, n_particles: int, n_temperatures: 
     betas = _temperatures(sampler, couplings, rng, n_temperatures)
     state = sampler.init(rng, n_particles)
     log_weights = np.zeros(n_particles)
-    for before, after in pairwise(betas):
-        log_weights += (after - before) * agreement(couplings, state.labels)
-        if after < 1:  # moves at beta = 1 would not change the weights
-            state = sampler.step(rng, state, after)
+    with progress(f"annealing of {n_particles} particles", len(betas) - 1, None, FASTER) as done:
+        for before, after in pairwise(betas):
+            log_weights += (after - before) * agreement(couplings, state.labels)
+            if after < 1:  # moves at beta = 1 would not change the weights
+                state = sampler.step(rng, state, after)
+            done(1)
     return AnnealedWeights(log_start, log_weights, betas)
 
 
@@ -144,12 +148,14 @@ def _pilot(sampler, couplings: CouplingRows, rng) -> _Pilot:
     """
     state = sampler.init(rng, PILOTS)
     betas, lengths, log_weights = [0.0], [0.0], np.zeros(PILOTS)
-    while betas[-1] < 1:
-        agreed = agreement(couplings, state.labels)
-        speed = 1 + float(agreed.std(ddof=1))
-        step = min(PILOT_STEP / speed, 1 - betas[-1])
-        log_weights += step * agreed
-        lengths.append(lengths[-1] + speed * step)
-        betas.append(betas[-1] + step)
-        state = sampler.step(rng, state, betas[-1])
+    with progress(f"annealing of {PILOTS} pilots", 1, None) as done:
+        while betas[-1] < 1:
+            agreed = agreement(couplings, state.labels)
+            speed = 1 + float(agreed.std(ddof=1))
+            step = min(PILOT_STEP / speed, 1 - betas[-1])
+            log_weights += step * agreed
+            lengths.append(lengths[-1] + speed * step)
+            betas.append(betas[-1] + step)
+            state = sampler.step(rng, state, betas[-1])
+            done(step)
     return _Pilot(betas, lengths, log_weights)

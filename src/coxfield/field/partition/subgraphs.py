@@ -26,8 +26,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import expit
 
-from coxfield.field.partition.annealing import AnnealedWeights
+from coxfield.field.partition.annealing import FASTER, AnnealedWeights
 from coxfield.kernels.values import values
+from coxfield.progress import progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,12 +108,15 @@ def _descend(t: NDArray, levels: NDArray, rng: np.random.Generator, n_chains: in
     rounds = matchings(len(t))
     held, odd = _draw(t, rounds, rng, n_chains)
     log_weights, even = np.zeros(n_chains), np.zeros(n_chains)
-    for before, after in pairwise(levels):
-        log_weights += np.log(after / before) * odd.sum(axis=1)
-        _sweep(t, after, rounds, held, odd, rng)
-    for _ in range(COUNTED):
-        even += ~odd.any(axis=1)
-        _sweep(t, levels[-1], rounds, held, odd, rng)
+    with progress(f"subgraphs of {n_chains} chains", len(levels) - 1 + COUNTED, None, FASTER) as done:
+        for before, after in pairwise(levels):
+            log_weights += np.log(after / before) * odd.sum(axis=1)
+            _sweep(t, after, rounds, held, odd, rng)
+            done(1)
+        for _ in range(COUNTED):
+            even += ~odd.any(axis=1)
+            _sweep(t, levels[-1], rounds, held, odd, rng)
+            done(1)
     with np.errstate(divide="ignore"):  # a chain without even subgraphs has weight 0
         return log_weights + np.log(even / COUNTED)
 

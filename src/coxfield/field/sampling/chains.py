@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import softmax
 
 from coxfield.field.sampling.diagnostics import never_seen_error, r_hat, standard_error
+from coxfield.progress import progress
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
@@ -183,14 +184,14 @@ def sample(
     burn_in = max(10, n_samples * thin // 10) if burn_in is None else burn_in
     _check_numbers(n_samples, burn_in, thin)
     rng = generator(random_state)
-    start = sampler.init(rng, n_chains, labels)
+    start, n_steps = sampler.init(rng, n_chains, labels), burn_in + n_samples * thin
     kept = _Kept(sampler.field, n_chains, n_samples, keep_labels)
-    for step, state in enumerate(states(sampler, rng, start, burn_in + n_samples * thin), start=1):
-        late = step - burn_in
-        if late > 0 and late % thin == 0:
-            kept.add(late // thin - 1, state)
-        if done is not None:
-            done(1)
+    with progress(f"draws from {n_chains} chains", n_steps, None, "fewer n_samples take less time") as own:
+        for step, state in enumerate(states(sampler, rng, start, n_steps), start=1):
+            late = step - burn_in
+            if late > 0 and late % thin == 0:
+                kept.add(late // thin - 1, state)
+            (done or own)(1)
     return Samples(kept.labels, kept.series, kept.variances, n_chains * n_samples)
 
 
