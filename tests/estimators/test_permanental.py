@@ -17,6 +17,7 @@ from coxfield.permanents import alpha_permanent
 from coxfield.permanents.kernels import ProductKernel, localise
 from coxfield.permanents.leave_one_out import loo_log_ratios
 from coxfield.permanents.window import quadrature
+from rational import excess
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points
 from tolerances import assert_close, assert_same_decisions, rounding
 
@@ -136,6 +137,40 @@ def test_alpha_may_differ_between_classes_and_is_the_odds_far_away():
     np.testing.assert_allclose(clf.predict_proba([[1e6]]), [[0.75, 0.25]])
 
 
+@pytest.mark.parametrize("length_scale", [0.2, 1.0])
+def test_the_limit_of_small_alpha_is_that_of_fractions(length_scale):
+    """Near points decide: without cycles of their own, all points of a clump are one cycle."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0, 2, size=(10, 2)), np.arange(10) % 2
+    kernel, queries = ProductKernel(recognise(RBF(length_scale), 2)), rng.uniform(0, 2, size=(3, 2))
+    clf = PermanentalClassifier(RBF(length_scale), alpha=1e-300, selection=None).fit(X, y)
+    larger = [[kernel.matrix(np.vstack([X[y == c], x])) for c in (0, 1)] for x in queries]
+    expected = np.array([[excess(A, 1e-300) for A in row] for row in larger])
+    # Sums of logarithms up to 5 x 690, and distances computed by products.
+    how = {"terms": 36, "condition": 5 * 690 + 16 / length_scale**2}
+    assert_close(clf.predict_proba(queries), expected / expected.sum(axis=1, keepdims=True), **how)
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "cyclic"}, {"method": "importance", "n_samples": 20}])
+def test_in_the_limit_of_large_alpha_probabilities_are_uniform(options):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    probabilities = PermanentalClassifier(alpha=1e99, random_state=0, **options).fit(X, y).predict_proba(X)
+    assert_close(probabilities, np.full((40, 2), 0.5), condition=np.log(1e99))
+
+
+def test_two_cycles_take_any_alpha():
+    """The ratio is alpha C-hat + the sum of C-hat(x, x_j)^2 / C-hat, and the first vanishes."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    clf = PermanentalClassifier(alpha=1e-300, method="cyclic", cycles=2).fit(X, y)
+    length = clf.kernel_.length_scale
+    squares = np.square(X[:, None] - X).sum(axis=2) / length**2
+    sums = np.stack([np.exp(-squares[:, y == c]).sum(axis=1) for c in (0, 1)], axis=1)
+    how = {"terms": 20, "condition": 690 + 8 * np.square(X / length).sum(axis=1).max()}
+    assert_close(clf.predict_proba(X), sums / sums.sum(axis=1, keepdims=True), **how)
+
+
 def test_a_kernel_for_each_class():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10, 3)), np.arange(10) % 2
@@ -242,6 +277,20 @@ BAD = [
     ({"alpha": 0.0}, "alpha must be positive, got 0.0"),
     ({"alpha": {"ant": -1.0}}, "alpha must be positive"),
     ({"alpha": {"elk": 1.0}}, "alpha names the class 'elk'"),
+    ({"alpha": 1e300}, r"alpha must be .* 1e\+100, got 1e\+300"),
+    (
+        {"alpha": 1e-300},
+        "alpha=1e-300 is too small for the approximation by 4 cycles: give at least 1e-12",
+    ),
+    ({"alpha": 1e-13, "selection": None}, "alpha=1e-13 is too small .* or for few points method='exact' with"),
+    (
+        {"density": "janossy", "kernel": 1e20 * RBF(1.0)},
+        r"has variance 1e\+20, too large for Janossy densities: give",
+    ),
+    (
+        {"density": "janossy", "alpha": {"ant": 1e-12, "bee": 1e-12}},
+        "too large .* a larger alpha if kernel is None",
+    ),
     ({"cycles": 6}, "cycles must be 2, 3 or 4, got 6"),
     ({"method": "importance", "n_samples": 0}, "n_samples must be a whole number of at least 2, got 0"),
     ({"method": "exact"}, "class 'ant' has 25 points, too many for method='exact'.*give method='auto'"),

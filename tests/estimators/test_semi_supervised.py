@@ -184,7 +184,7 @@ def test_pickle_and_clone_keep_the_model():
         ({"kernel": DotProduct(), "selection": None}, None, "negative"),
         ({"kernel": RBF(0.0)}, None, "length_scale of the covariance must be positive and finite, got 0.0"),
         ({"mean": {7: 1.0}}, None, "mean names the class 7"),
-        ({}, [0, 1, np.nan, -1, -1, -1], "y holds NaN or None in row 2, but missing_label is -1"),
+        ({}, [0, 1, np.nan, -1, -1, -1], "y holds NaN in row 2, but missing_label is -1"),
         ({}, [0, 1, -1], "inconsistent numbers of samples"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,

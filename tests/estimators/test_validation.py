@@ -1,18 +1,18 @@
+import re
+
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield import LGCPClassifier
+from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.estimators.validation import (
+    WIDEST,
+    check_labelled_points,
     check_option,
+    check_points,
     check_weights,
-    class_numbers,
-    known_class_numbers,
     like,
-    separate_labels,
     shown_kernel,
 )
 from coxfield.kernels.per_class import PerClass
@@ -49,85 +49,6 @@ def test_what_is_no_weight_is_refused(weights, words):
         check_weights(weights, X)
 
 
-KNOWN = [True, False, True, False]
-BLANKS = {
-    "numbers": ([0, -1, 1, -1], -1, [0, 1]),
-    "another number": ([-1, 7, 1, 7], 7, [-1, 1]),
-    "numbers and NaN": ([0, np.nan, 1, np.nan], np.nan, [0, 1]),
-    "NaN for None": ([0, None, 1, None], np.nan, [0, 1]),
-    "None for NaN": (np.array([0, np.nan, 1, np.nan], np.float32), None, [0, 1]),
-    "a narrow NaN": ([0.0, np.nan, 1.0, np.nan], np.float32("nan"), [0, 1]),
-    "words and None": (["a", None, "b", None], None, ["a", "b"]),
-    "words and nothing": (["a", "", "b", ""], "", ["a", "b"]),
-    "words beside a number": (["a", -1, "b", -1], -1, ["a", "b"]),
-    "words beside a number, as a tuple": (("a", -1, "b", -1), -1, ["a", "b"]),
-    "words beside NaN": (["a", np.nan, "b", np.nan], None, ["a", "b"]),
-    "objects": (np.array(["a", -1, "b", -1], dtype=object), -1, ["a", "b"]),
-    "truth and None": (np.array([True, None, False, None], dtype=object), None, [True, False]),
-    "pandas": (pd.Series(["a", None, "b", None]), None, ["a", "b"]),
-    "pandas strings": (pd.Series(["a", None, "b", None], dtype="string"), None, ["a", "b"]),
-    "pandas categories": (pd.Series(["a", None, "b", None], dtype="category"), None, ["a", "b"]),
-    "pandas integers": (pd.Series([0, None, 1, None], dtype="Int64"), None, [0, 1]),
-    "polars": (pl.Series(["a", None, "b", None]), None, ["a", "b"]),
-}
-
-
-@pytest.mark.parametrize(("y", "missing", "labels"), BLANKS.values(), ids=BLANKS)
-def test_known_labels_are_told_from_blanks_of_many_kinds(y, missing, labels):
-    found, known = separate_labels(y, missing, X)
-    assert known.tolist() == KNOWN
-    assert found[known].tolist() == labels
-    classes, codes = known_class_numbers(y, missing, X, LGCPClassifier())
-    assert classes.tolist() == sorted(labels)
-    assert codes.tolist() == [sorted(labels).index(labels[0]), -1, sorted(labels).index(labels[1]), -1]
-
-
-def test_truth_is_not_taken_for_the_number_one():
-    _, known = separate_labels(np.array([True, False, True, False]), 1, X)
-    assert known.all()
-    _, known = separate_labels([1, 0, 1, 0], 1, X)
-    assert known.tolist() == [False, True, False, True]
-
-
-@pytest.mark.parametrize("y", [[0, 1, np.nan, -1], np.array(["a", "b", None, "c"], dtype=object)])
-def test_a_blank_that_stands_for_nothing_is_refused(y):
-    with pytest.raises(
-        ValueError, match=r"y holds NaN or None in row 2, but missing_label is -1: give missing_label=None"
-    ):
-        separate_labels(y, -1, X)
-
-
-def test_a_column_of_labels_is_taken_with_a_warning():
-    with pytest.warns(UserWarning, match="column-vector y was passed"):
-        found, _ = separate_labels(np.array([[0], [1], [0], [-1]]), -1, X)
-    assert found.tolist() == [0, 1, 0, -1]
-
-
-def test_labels_must_be_as_many_as_points_and_some_of_them_known():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        separate_labels([0, 1], -1, X)
-    with pytest.raises(ValueError, match=r"no point is labelled: every entry of y is missing_label=''"):
-        known_class_numbers([""] * 4, "", X, LGCPClassifier())
-
-
-def test_classes_are_sorted_and_numbered():
-    classes, codes = class_numbers(np.array(["b", "a", "b"]), LGCPClassifier())
-    assert classes.tolist() == ["a", "b"]
-    assert codes.tolist() == [1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("y", "words"),
-    [
-        (["a", "a"], "LGCPClassifier needs labels of at least two classes, got only one class: 'a'"),
-        ([0.5, 0.7], "Unknown label type"),
-    ],
-)
-def test_labels_that_make_no_two_classes_are_refused(y, words):
-    with pytest.raises(ValueError, match=words):
-        class_numbers(np.array(y), LGCPClassifier())
-
-
 @pytest.mark.parametrize("thin", [False, True])
 def test_points_become_as_sparse_or_as_dense_as_those_of_training(thin):
     data = np.array([[0.0, 1.0], [2.0, 0.0]])
@@ -150,3 +71,54 @@ def test_options_are_one_of_those_allowed():
     check_option("method", None, ("fast", None))
     with pytest.raises(ValueError, match="method must be one of 'fast', None; got 'slow'"):
         check_option("method", "slow", ("fast", None))
+
+
+def wide(columns):
+    """Four rows of a sparse matrix; each has one entry."""
+    return sparse.csr_array((np.ones(4), np.array([0, 1, 2, columns - 1]), np.arange(5)), shape=(4, columns))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LGCPClassifier(), LGCPClassifier(RBF(), selection=None), SLGCPClassifier(), SLGCPClassifier(inference="map")],
+    ids=str,
+)
+def test_sparse_matrices_of_too_many_columns_are_refused_before_memory_is_asked_for(estimator):
+    words = (
+        "X has 5000000000 columns, and a fit holds many vectors of one number per column, of 37 GiB each: hash the "
+        f"features into at most {WIDEST} columns, or leave out the empty ones (np.unique(X.indices, "
+    )
+    with pytest.raises(ValueError, match=re.escape(words)):
+        estimator.fit(wide(5 * 10**9), [0, 1, 0, -1] if isinstance(estimator, SLGCPClassifier) else [0, 1, 0, 1])
+
+
+def test_the_remedy_for_too_many_columns_works():
+    X = wide(5 * 10**9)
+    columns, indices = np.unique(X.indices, return_inverse=True)
+    fewer = sparse.csr_array((X.data, indices, X.indptr), shape=(4, len(columns)))
+    np.testing.assert_array_equal(check_points(LGCPClassifier(), fewer, accept_sparse="csr").toarray(), np.eye(4))
+
+
+def test_the_largest_number_of_columns_is_taken():
+    assert check_points(LGCPClassifier(), wide(WIDEST), accept_sparse="csr").shape == (4, WIDEST)
+
+
+def test_a_graph_has_as_many_columns_as_points():
+    """Of a graph, columns are no features. It is refused for another reason here: it is not square."""
+    with pytest.raises(ValueError, match="precomputed affinities must be a square matrix"):
+        SLGCPClassifier("precomputed").fit(wide(WIDEST + 1), [0, 1, 0, -1])
+
+
+def test_points_come_with_their_labels():
+    found, y = check_labelled_points(LGCPClassifier(), [[0, 1]] * 3, ["a", "b", "a"], dtype=np.float64)
+    assert found.dtype == np.float64
+    assert y.tolist() == ["a", "b", "a"]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        check_labelled_points(LGCPClassifier(), [[0, 1]] * 3, ["a", "b"])
+
+
+def test_new_points_are_compared_with_those_of_the_fit():
+    estimator = LGCPClassifier()
+    check_points(estimator, np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="X has 5 features, but LGCPClassifier is expecting 2 features as input"):
+        check_points(estimator, np.zeros((3, 5)), reset=False)

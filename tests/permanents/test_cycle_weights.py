@@ -90,5 +90,40 @@ def test_no_points_have_no_weights():
 
 def test_weights_that_do_not_settle_get_a_sentence(monkeypatch):
     monkeypatch.setattr(cycle_weights, "MOST", 1)
-    with pytest.raises(RuntimeError, match="did not settle in 1 iterations: try fewer cycles"):
+    with pytest.raises(
+        ValueError, match=r"did not settle in 1 iterations: try fewer cycles, or .* nearer to 1 than 0\.1"
+    ):
         balanced_weights(correlations(20, 2.0), 0.1, 3)
+
+
+def test_what_is_left_without_a_point_is_one_minus_what_it_shares():
+    weights = balanced_weights(correlations(8, 0.8), 0.7, 3)
+    off = ~np.eye(8, dtype=bool)
+    np.testing.assert_allclose(weights.without()[off], (1 - weights.pairs)[off], rtol=0, atol=10 * TOLERANCE)
+
+
+def test_without_the_only_neighbour_a_point_is_alone():
+    """One minus the share of the pair would be rounding only: the weights solve alpha w (1 + B^2 w) = 1."""
+    B, alpha = np.array([[0.0, 0.5], [0.5, 0.0]]), 1e-12
+    weights = balanced_weights(B, alpha, 3)
+    w = (-1 + np.sqrt(1 + 4 * 0.25 / alpha)) / (2 * 0.25)
+    np.testing.assert_allclose(weights.without()[0, 1], alpha * w, rtol=10 * TOLERANCE)
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e300])
+def test_any_alpha_gives_weights_of_single_points(alpha):
+    weights = balanced_weights(correlations(6, 1.0), alpha, 1)
+    assert_close(weights.totals, np.ones(6), condition=1 + abs(np.log(alpha)))
+
+
+@pytest.mark.parametrize("longest", [2, 3])
+def test_with_large_alpha_all_points_are_alone(longest):
+    weights = balanced_weights(correlations(6, 1.0), 1e300, longest)
+    assert_close(weights.alone, np.ones(6), condition=1 + np.log(1e300))
+
+
+@pytest.mark.parametrize("length_scale", [0.03, 0.1, 0.3, 1.0])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-4])
+def test_weights_settle_for_small_alpha(alpha, length_scale):
+    for seed in range(3):
+        assert balanced_weights(correlations(40, length_scale, seed), alpha, 3).residual < TOLERANCE

@@ -116,6 +116,29 @@ def test_leaving_out_one_of_two_is_exact():
     np.testing.assert_allclose(loo, A[0, 1] ** 2 / 2, rtol=SETTLED)
 
 
+@pytest.mark.parametrize(("alpha", "cycles"), [(1e-300, 2), (1e300, 2), (1e300, 3), (1e300, 4)])
+def test_extreme_alpha_gives_the_ratio_of_points_that_are_alone(alpha, cycles):
+    """Two cycles always, and more in the limit of large alpha: alpha A_tt + sum_j A_tj^2 / A_jj."""
+    K = covariances(9, 0.5)
+    found = log_permanent_ratio_cyclic(K[:8, :8], K[8:, :8], K[8:, 8], alpha, cycles=cycles)
+    expected = np.logaddexp(np.log(alpha) + np.log(K[8, 8]), np.log(np.square(K[8, :8]).sum() / 2))
+    assert_close(found, [expected], terms=8, scale=1 + abs(np.log(alpha)))
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e300])
+def test_extreme_variances_are_units_only(factor):
+    K = covariances(9, 0.5)
+    plain = log_permanent_ratio_cyclic(K[:8, :8], K[8:, :8], K[8:, 8])
+    scaled = log_permanent_ratio_cyclic(factor * K[:8, :8], factor * K[8:, :8], factor * K[8:, 8])
+    np.testing.assert_allclose(scaled - np.log(factor), plain, rtol=0, atol=1000 * TOLERANCE)
+
+
+def test_leaving_out_one_of_two_is_exact_for_small_alpha():
+    A = covariances(2, 1.0)
+    loo = expand(A, 1e-12, 4).leave_one_out(without_diagonal(A))
+    np.testing.assert_allclose(loo, A[0, 1] ** 2 / 2, rtol=SETTLED)
+
+
 def naive_form(expansion: CyclicExpansion, a):
     """alpha times the sum over paths j, (k, (l)) of distinct old points, term by term."""
     B, w, n, total = expansion.B, expansion.w, len(expansion.w), 0.0
@@ -152,6 +175,10 @@ def test_correlations_without_effect_are_dropped():
         ({"diagonal": [0.0]}, "smallest variance 0"),
         ({"alpha": 0.0}, "alpha must be a positive finite number, got 0.0"),
         ({"cycles": 5}, "cycles must be 2, 3 or 4, got 5"),
+        (
+            {"alpha": 1e-300},
+            "alpha=1e-300 is too small for the approximation by 4 cycles: give at least 1e-12",
+        ),
     ],
 )
 def test_bad_input_gets_a_sentence(change, message):

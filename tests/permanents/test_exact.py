@@ -13,19 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coxfield.permanents import alpha_permanent, insertion_matrix
+from rational import n_cycles
 from tolerances import assert_close
 
 ALPHAS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.7)
-
-
-def n_cycles(sigma):
-    seen, count = set(), 0
-    for start in range(len(sigma)):
-        count += start not in seen
-        while start not in seen:
-            seen.add(start)
-            start = sigma[start]
-    return count
 
 
 def by_permutations(A, alpha):
@@ -120,6 +111,24 @@ def test_insertion_gives_the_ratio_of_the_larger_matrix(A, alpha):
 def test_scale_does_not_overflow_the_gradient():
     A = np.exp(-np.square(np.subtract.outer(np.arange(12.0), np.arange(12.0))))
     assert_close(insertion_matrix(1e40 * A) * 1e40, insertion_matrix(A), terms=4 * 12**2)
+
+
+def test_scale_and_alpha_together_do_not_overflow_the_gradient():
+    A = np.exp(-np.square(np.subtract.outer(np.arange(6.0), np.arange(6.0))))
+    assert_close(insertion_matrix(1e280 * A, 1e6) * 1e280, insertion_matrix(A, 1e6), terms=4 * 6**2)
+
+
+def test_permanents_beyond_floating_point_get_a_sentence_or_are_zero():
+    with pytest.raises(ValueError, match=r"is about 1e\+1502, too large .*: divide A by some c, .* it by c\*\*5"):
+        alpha_permanent(np.full((5, 5), 1e300))
+    assert alpha_permanent(np.full((5, 5), 1e-300)) == 0.0
+
+
+def test_a_ratio_beyond_floating_point_gets_a_sentence():
+    """The only cycle of all points has the weight 0 = 1 - 1, so that the ratio grows like 1 / alpha."""
+    A = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [-1.0, 1.0, 1.0]])
+    with pytest.raises(ValueError, match=r"for alpha=1e-310 the ratio .* too large .*: give an alpha"):
+        insertion_matrix(A, 1e-310)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,20 @@ def test_of_ones_every_permutation_weighs_the_same(alpha):
     assert estimate.relative_error < rounding(1.0, **how)
 
 
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1e300, 1.7e308])
+def test_of_ones_extreme_alpha_gives_the_rising_factorial(alpha):
+    estimate = importance_permanent(np.ones((9, 9)), alpha, n_samples=50, random_state=0)
+    expected = np.log(alpha) + np.log(np.maximum(alpha, np.arange(1, 9))).sum()  # the smaller summand is lost
+    assert_close(estimate.log_value, expected, terms=50 + 27 * 9, scale=9 * abs(np.log(alpha)))
+    assert_close((estimate.insertion).sum(), 9.0, terms=50 + 9**2)
+
+
+def test_points_that_are_far_apart_are_alone_however_small_alpha_is():
+    estimate = importance_permanent(np.eye(5), 1e-300, n_samples=10, random_state=0)
+    assert_close(estimate.log_value, 5 * np.log(1e-300), terms=15)
+    assert_close(estimate.insertion, np.eye(5), terms=10)
+
+
 def test_the_insertion_matrix_is_the_gradient():
     A = covariances(6)
     exact = insertion_matrix(A, 0.7)

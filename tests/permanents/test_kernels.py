@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
+from covariance_doubles import RowCovariance
 from coxfield.kernels.recognise import recognise
 from coxfield.permanents import alpha_permanent
 from coxfield.permanents.kernels import ProductKernel, local_kernel, localise
@@ -98,3 +99,17 @@ def test_kernels_that_tell_a_point_from_its_copies_keep_their_diagonal():
     X = np.zeros((2, 1))
     np.testing.assert_allclose(kernel.matrix(X), [[3, 2], [2, 3]])
     np.testing.assert_allclose(kernel.rows(X, X, leave_out=True).values, [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize(("variance", "shown"), [(1e280, r"1e\+280"), (1e14, r"1e\+14")])
+def test_variances_too_large_for_a_window_get_a_sentence(variance, shown):
+    """C-tilde is a difference of numbers of the size of C-hat, and must keep some digits."""
+    with pytest.raises(ValueError, match=f"has variance {shown}, too large for Janossy densities: give a smaller"):
+        localise(doubled(variance * RBF(0.5)), quadrature(BOX)).diagonal(np.array([[0.0]]))
+
+
+@pytest.mark.parametrize(("variance", "shown"), [(0.0, "0"), (-1.0, "-1"), (1.5e308, r"1.5e\+308")])
+def test_variances_that_are_not_positive_or_too_large_get_a_sentence(variance, shown):
+    kernel = ProductKernel(RowCovariance(variance * np.eye(3)))
+    with pytest.raises(ValueError, match=rf"has variance {shown} at a point: it must be positive and below 8e\+307"):
+        kernel.diagonal(np.arange(3)[:, None])

@@ -61,3 +61,9 @@ def test_the_path_has_the_losses_of_each_length_scale_and_ends_where_there_is_no
         assert path["loo_error"][k] == np.mean(scores.decisions != Y)
         naive = -np.log([p[y] / p.sum() for p, y in zip(np.exp(scores.values), Y, strict=True)]).mean()
         assert_close(path["loo_log_loss"][k], naive, terms=9, scale=1.0, condition=10)
+
+
+def test_classes_are_told_of_by_their_size():
+    told = []
+    loo_log_ratios(X, Y, kernels(), ALPHA, 3, told.append)
+    assert told == pytest.approx([5 / 9, 4 / 9])

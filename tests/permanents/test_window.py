@@ -67,3 +67,9 @@ def test_the_nodes_integrate_polynomials(d):
 def test_a_share_of_the_nodes_per_axis():
     assert len(quadrature(Window([(0, 1), (0, 1)])).nodes) == 32**2
     assert len(quadrature([(0, 1), (0, 1)], 0.75).nodes) == 24**2
+
+
+@pytest.mark.parametrize("size", [1e-290, 1e287])
+def test_points_whose_volume_is_no_number_are_refused(size):
+    with pytest.raises(ValueError, match=r"feature 0 has values from .* so that the volume of the window is beyond"):
+        check_window(None, size * np.array([[1.0], [2.0]]))

@@ -31,5 +31,6 @@ def draw(field: LabelField, inference: str, n_draws: int | None, rng: np.random.
     size = {"n_samples": -(-draws // CHAINS), "n_chains": CHAINS}
     if inference == "perturb_and_map":  # draws are independent, so there is no burn-in
         sampler, size = PerturbAndMap(field), {"n_samples": draws, "n_chains": 1, "burn_in": 0}
-    with progress("draws", size["n_samples"], verbose) as done:
+    total = size["n_samples"] + size.setdefault("burn_in", max(10, size["n_samples"] // 10))
+    with progress("draws", total, verbose, "fewer n_draws take less time") as done:
         return sample(sampler, **size, keep_labels=False, random_state=rng, done=done)

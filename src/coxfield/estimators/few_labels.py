@@ -89,13 +89,13 @@ def learn_few_labels(X, codes: NDArray, shape: Shape, mean: NDArray, *, verbose:
     """
     rows = np.flatnonzero(codes >= 0)
     given = Given(rows, codes[rows], len(mean))
-    with progress("class sums", 1, verbose):
+    with progress("class sums", None, verbose):
         bank = [
             (member, member_sums(features, given, means=member.means)) for member, features in _bank(X, shape, given)
         ]
     members, sums = zip(*bank, strict=True)
     alone, opinion = (None, None) if X is None or len(rows) < ENOUGH else _alone(X, given, mean, verbose)
-    with progress("weights of the members", 1, verbose):
+    with progress("weights of the members", None, verbose):
         committee = learn_committee(members, sums, given, mean, opinion)
         whole = None if opinion is None else opinion.whole
         distributions = committee.probabilities(committee.sums, whole)
@@ -113,7 +113,7 @@ def _bank(X, shape: Shape, given: Given) -> Iterator[tuple[Member, NDArray]]:
 
 def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier, Opinion]:
     """A classifier that looks at the labelled points alone, and what it says."""
-    with progress("mixture of the labelled points alone", 1, verbose), warnings.catch_warnings():
+    with progress("mixture of the labelled points alone", None, verbose), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
         classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist()))).fit(X[given.rows], given.y)
         return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())

@@ -7,22 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.store import Labelled
+from coxfield.estimators.labels import class_numbers
 from coxfield.estimators.scored import ScoredClassifier
-from coxfield.estimators.validation import check_option, class_numbers, shown_kernel
+from coxfield.estimators.validation import check_labelled_points, check_option, check_points, shown_kernel
+from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import class_kernels, class_values
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
-from coxfield.permanents.cyclic import check_cycles
+from coxfield.permanents.cyclic import SMALLEST, check_cycles
 from coxfield.permanents.exact import LARGEST
 from coxfield.permanents.kernels import ProductKernel, local_kernel
 from coxfield.permanents.leave_one_out import loo_path
 from coxfield.permanents.ratios import fit_class, log_ratios
 from coxfield.permanents.window import check_window
-from coxfield.selection.grid import candidate_factors, class_spread, finer_factors, length_scale_of
+from coxfield.progress import stages
+from coxfield.selection.grid import candidate_factors, class_distance, finer_factors, length_scale_of
 from coxfield.selection.loo import CRITERIA
 from coxfield.utils.randomness import generator
 
@@ -59,7 +62,8 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
         points in the window is the number of training points.
     alpha : float or mapping class -> float, default=1.0
         Positive; k/2 for an intensity that is the sum of k squared Gaussian processes. With small alpha near points
-        decide; with large alpha probabilities become uniform.
+        decide; with large alpha probabilities become uniform. The cyclic approximation, and so the selection, needs
+        1e-12 or more.
     method : {"auto", "exact", "cyclic", "importance"}, default="auto"
         How Q is computed for a class of n points. "exact" sweeps over subsets in O(2^n n^2), up to 20 points. "cyclic"
         approximates by cycles of up to four points in O(n^3). "importance" draws permutations in O(n_samples n^2), as
@@ -150,18 +154,18 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
         self._check_options()
         for earlier in ("selection_path_", "window_"):
             self.__dict__.pop(earlier, None)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        X, y = check_labelled_points(self, X, y, dtype=[np.float64, np.float32])
         self.classes_, self.y_fit_ = class_numbers(y, self)
         self.X_fit_ = X
         self.alpha_ = class_values(self.alpha, self.classes_, "alpha", default=1.0)
-        if not (self.alpha_ > 0).all():
-            raise ValueError(f"alpha must be positive, got {self.alpha!r}")
+        self._check_alpha()
         if self.density == "janossy":
             self.window_ = check_window(self.window, X)
         kernels = class_kernels(self._default_kernel() if self.kernel is None else self.kernel, self.classes_)
         for kernel in kernels.distinct:
             recognise(kernel, X.shape[1])  # refuses wrong kernels before any work is done
-        with threads.limit(1 if len(X) <= FEW else threads.count()):
+        n_threads = 1 if len(X) <= FEW else threads.count()
+        with stages("fit", None, None), threads.limit(n_threads), rows_named({"training points": X}):
             if self.selection is not None:
                 kernels = self._select(kernels)
             self._fit_classes(kernels)
@@ -175,12 +179,23 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
             raise ValueError('window is only for density="janossy"; product densities have none')
         check_cycles(self.cycles)
 
+    def _check_alpha(self) -> None:
+        if not (self.alpha_ > 0).all():
+            raise ValueError(f"alpha must be positive, got {self.alpha!r}")
+        least, cyclic = self.alpha_.min(), "cyclic" in map(self._method, range(len(self.classes_)))
+        if least < SMALLEST and self.cycles > 2 and (cyclic or self.selection is not None):
+            raise ValueError(
+                f"alpha={least:g} is too small for the approximation by {self.cycles} cycles: give at least "
+                f"{SMALLEST:g}, or cycles=2, or for few points method='exact' with selection=None"
+            )
+
     def _default_kernel(self):
         if self.density == "product":
             return RBF(1.0)
         # The processes have alpha_i C-hat(0) = 2 alpha_i C(0) expected points per unit of volume.
-        volume = np.prod(self.window_[:, 1] - self.window_[:, 0])
-        return rescale_variance(RBF(1.0), len(self.y_fit_) / (2 * volume * self.alpha_.sum()))
+        volume, largest = np.prod(self.window_[:, 1] - self.window_[:, 0]), self.alpha_.max()
+        expected = len(self.y_fit_) / (2 * volume * (self.alpha_ / largest).sum())
+        return rescale_variance(RBF(1.0), expected / largest)
 
     def _covariances(self, kernels: PerClass) -> PerClass | None:
         """C-hat or C-tilde for each class, or None if the quadrature of the window is too coarse for one of them."""
@@ -204,8 +219,8 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
             at = lambda factor: self._covariances(rescaled(factor))  # noqa: E731
             return loo_path(X, y, alpha, self.cycles, factors, at, criteria)
 
-        of_spread = class_spread(labelled, kernels)
-        path = tried(candidate_factors(distinct, of_spread, self.length_scales, bounded=bounded))
+        distance = class_distance(labelled, kernels)
+        path = tried(candidate_factors(distinct, distance, self.length_scales, bounded=bounded))
         if not len(path):
             raise ValueError(self._unresolved())
         if self.length_scales is None:
@@ -252,5 +267,6 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
     def _scores(self, X) -> Scores:
         """Log ratios of alpha-permanents for each class: the log probabilities up to a constant per row."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=self.X_fit_.dtype, reset=False)
-        return log_ratios(self._processes, X.astype(float))
+        X = check_points(self, X, dtype=self.X_fit_.dtype, reset=False)
+        with rows_named({"queries": X, "training points": self.X_fit_}):
+            return log_ratios(self._processes, X.astype(float))

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.estimators.draws import check_draws
 from coxfield.estimators.label_fields import FieldInference
+from coxfield.estimators.labels import known_class_numbers
 from coxfield.estimators.mixture_inference import MixtureInference
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.trivial import warn_if_trivial
-from coxfield.estimators.validation import check_option, known_class_numbers
+from coxfield.estimators.validation import check_option, check_points
+from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import class_values
+from coxfield.progress import stages
 from coxfield.selection.folds import check_folds
 
 if TYPE_CHECKING:
@@ -74,7 +77,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
     missing_label : int, float, str or None, default=-1
-        The mark of an unknown label in y. None and NaN mean the same.
+        The mark of an unknown label in y, one value. None, NaN and NaT mean the same.
     tolerance : float, default=1e-9
         A gap between energy and lower bound of at most this share of the cost (see `MapResult`) counts as zero.
     n_draws : int, default=None
@@ -215,12 +218,12 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
         self._check_options()
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
         learns = self.kernel is None or self._is_graph
         self.inference_ = self.inference if self.inference != "auto" else ("mixture" if learns else "map")
-        with threads.use(self.n_jobs):
+        with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": X}):
             self._fit_by_inference(X, codes)
         return self
 
@@ -248,7 +251,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
     def _scores(self, X) -> Scores | StatedScores:
         """Scores of new points, with `label_distributions_` as data."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if hasattr(self, "classifier_"):
             return self.classifier_._scores(X)
         with threads.use(self.n_jobs):

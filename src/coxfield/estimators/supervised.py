@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.class_sums import class_sums
-from coxfield.engine.decision import Scores, prior_terms
 from coxfield.engine.store import Labelled, store_bound, store_distributions, store_labels
+from coxfield.estimators import labels, validation
+from coxfield.estimators.in_parts import scores_in_parts
 from coxfield.estimators.scored import ScoredClassifier
-from coxfield.estimators.validation import check_option, check_weights, class_numbers, like, shown_kernel
+from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
-from coxfield.selection.grid import candidate_factors, class_spread, length_scale_of
+from coxfield.progress import stages
+from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
 from coxfield.selection.learning.pseudo_likelihood import learn
 from coxfield.selection.learning.start import starting_points
 from coxfield.selection.loo import Search
@@ -29,9 +30,11 @@ from coxfield.selection.mixture.learn import learn_mixture
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coxfield.engine.decision import Scores
+
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None)
 ARRANGED = ("_store", "_covariances")
-UNBOUNDED = (1e-300, 1e300)  # the prior limits the default kernel instead, in units of the data
+UNBOUNDED = (1e-307, 1e308)  # the prior limits the default kernel instead, in units of the data
 FITTED = ("selection_path_", "learning_path_", "loo_error_", "mixture_")  # attributes that only some fits set
 
 
@@ -149,24 +152,25 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
             float32 is computed in float32, all other types in float64.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
-            A point of weight w counts as w points. Rows of weight zero are dropped.
+            A point of weight w counts as w points; if the largest is beyond 2^64 or below 2^-64, only their proportions
+            count. Rows of weight zero are dropped.
 
         Returns
         -------
         self
         """
-        check_option("selection", self.selection, SELECTIONS)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        weights = check_weights(sample_weight, X)
+        validation.check_option("selection", self.selection, SELECTIONS)
+        X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        given, weights = X, validation.check_weights(sample_weight, X)
         if weights is not None:
             kept = weights > 0
             X, y, weights = X[kept], y[kept], weights[kept]
-        self.classes_, codes = class_numbers(y, self)
+        self.classes_, codes = labels.class_numbers(y, self)
         labelled = Labelled(X, codes, len(self.classes_), weights)
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
-        with threads.use(self.n_jobs):
+        with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": given}):
             kernels = self._mixed(labelled) if self.selection == "mixture" else self._chosen(labelled)
             self._keep(X, codes, weights, kernels)
             if self.selection == "pseudo_likelihood":
@@ -175,7 +179,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
         """Store points with a weight for every class under the unchanged kernel."""
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = validation.check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_ = classes
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
         self._keep(X, distributions.argmax(axis=1), distributions, self._given_kernels())
@@ -184,7 +188,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
     def _keep(self, X, codes, weights, kernels: PerClass) -> None:
         """Hold the points under the chosen kernels."""
         self.X_fit_, self.y_fit_ = X, codes
-        self.kernel_ = shown_kernel(kernels, self.kernel, self.classes_)
+        self.kernel_ = validation.shown_kernel(kernels, self.kernel, self.classes_)
         self._arrange(weights, kernels)
 
     def _arrange(self, weights, kernels: PerClass) -> None:
@@ -208,10 +212,8 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
 
     def _given_kernels(self) -> PerClass:
         learning = self.selection == "pseudo_likelihood"
-        kernel = self.kernel
-        if kernel is None:
-            kernel = RBF(1.0, UNBOUNDED) if learning else RBF(1.0)
-        return class_kernels(kernel, self.classes_, by_object=learning)
+        default = RBF(1.0, UNBOUNDED) if learning else RBF(1.0)
+        return class_kernels(default if self.kernel is None else self.kernel, self.classes_, by_object=learning)
 
     def _chosen(self, labelled: Labelled) -> PerClass:
         """The kernels that the selection prefers."""
@@ -220,8 +222,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
             recognise(kernel, labelled.X.shape[1])  # refuses wrong kernels before any work is done
         if self.selection is None:
             return kernels
-        choose = self._learn if self.selection == "pseudo_likelihood" else self._select
-        return choose(labelled, kernels)
+        return (self._learn if self.selection == "pseudo_likelihood" else self._select)(labelled, kernels)
 
     def _search(self, criterion: str) -> Search:
         return Search(
@@ -235,9 +236,8 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
 
     def _select(self, labelled: Labelled, kernels: PerClass) -> PerClass:
         """The kernels with the length scale, and the signal variance if it is free, that leave-one-out prefers."""
-        search, distinct = self._search(self.selection), kernels.distinct
-        of_spread = class_spread(labelled, kernels)
-        factors = candidate_factors(distinct, of_spread, self.length_scales, bounded=search.bounded)
+        search, distinct, distance = self._search(self.selection), kernels.distinct, class_distance(labelled, kernels)
+        factors = candidate_factors(distinct, distance, self.length_scales, bounded=search.bounded)
         path = search.path(labelled, kernels, factors)
         self.selection_path_ = path.table(length_scale_of(distinct))
         self.loo_error_ = path.chosen("loo_error")
@@ -247,7 +247,7 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
         """The mixture of covariances that leave-one-out prefers; the means are learned with it."""
         if isinstance(self.kernel, Mapping):
             self._given_kernels()  # refuses wrong keys first
-            others = ", ".join(map(repr, SELECTIONS[1:]))
+            others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         bank = bank_of(self.kernel, labelled, self.length_scales)
         learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
@@ -271,12 +271,12 @@ class LGCPClassifier(ScoredClassifier, BaseEstimator):
 
     def _scores(self, X) -> Scores:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=self.X_fit_.dtype, reset=False)
-        return self._scores_of(like(X, self.X_fit_))
+        X = validation.check_points(self, X, accept_sparse="csr", dtype=self.X_fit_.dtype, reset=False)
+        return self._scores_of(validation.like(X, self.X_fit_))
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
-        with threads.use(self.n_jobs):
-            return Scores(prior_terms(self._covariances, X, self.mean_), class_sums(self._store, X, leave_out))
+        with threads.use(self.n_jobs), rows_named({"queries": X, "training points": self.X_fit_}):
+            return scores_in_parts(self._store, self._covariances, self.mean_, X, leave_out)
 
     def _loo_scores(self) -> Scores:
         check_is_fitted(self)

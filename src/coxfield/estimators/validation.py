@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_array, check_consistent_length, validate_data
+
+from coxfield.estimators.frames import refuse_columns, trouble
+from coxfield.estimators.labels import complete_labels
+from coxfield.utils.powers_of_two import power_of_two
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.kernels.per_class import PerClass
 
+EXTREME_WEIGHT = 2.0**64  # beyond it, or below its reciprocal, nobody counts points
+WIDEST = 2**25  # columns of a sparse matrix; a fit takes some hundred bytes for each, whether it is empty or not
+
 
 def check_weights(sample_weight, X) -> NDArray | None:
-    """Weights as an array in the precision of X, or None if every point counts once."""
+    """Weights as an array in the precision of X, or None if every point counts once.
+
+    Of extreme weights only the proportions count: their sums would overflow or vanish.
+    """
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], float(sample_weight))
-    weights = check_array(sample_weight, ensure_2d=False, dtype=X.dtype, input_name="sample_weight")
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}")
     check_consistent_length(X, weights)
@@ -32,67 +41,49 @@ def check_weights(sample_weight, X) -> NDArray | None:
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}: leave such rows out instead")
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one point must count")
-    return weights
+    return _in_proportion(weights).astype(X.dtype)
 
 
-def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
-    """Labels as an array, and which of them are known.
+def _in_proportion(weights: NDArray) -> NDArray:
+    """Weights divided by a power of two if the largest is extreme; a weight above 0 stays above 0."""
+    if not 1 / EXTREME_WEIGHT <= weights.max() <= EXTREME_WEIGHT:
+        for _ in range(2):  # no power of two is small enough for subnormal weights
+            weights = weights / power_of_two(float(weights.max()))
+    return np.where(weights > 0, np.maximum(weights, np.finfo(np.float32).tiny), 0)
 
-    None and NaN mean the same, because data frames turn one into the other.
+
+def check_points(estimator, X, *, reset: bool = True, **options):
+    """Points as scikit-learn's `validate_data` returns them, with its `options`; `reset` is for fit.
+
+    Of a data frame, the sentence names the column that is wrong.
     """
-    y = column_or_1d(np.asarray(y, dtype=object) if _mixes_types(y) else y, warn=True)
-    check_consistent_length(X, y)
-    blank = np.array([_is_blank(label) for label in y.tolist()], dtype=bool)
-    if _is_blank(missing_label):
-        missing = blank
-    else:
-        if blank.any():
-            raise ValueError(
-                f"y holds NaN or None in row {int(np.flatnonzero(blank)[0])}, but missing_label is {missing_label!r}: "
-                "give missing_label=None if that stands for unknown"
-            )
-        missing = np.array([type(label) is not bool and label == missing_label for label in y.tolist()], dtype=bool)
-    known = ~missing
-    if y.dtype == object and known.any():
-        y = np.where(known, y, y[known][0])  # any value of the same type, so that labels can be sorted
-        y = np.array(y.tolist())
-    return y, known
+    if reset:
+        _check_width(estimator, X)
+    refuse_columns(X)
+    try:
+        with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn adds all numbers up to see if one is infinite
+            return validate_data(estimator, X, reset=reset, **options)
+    except (TypeError, ValueError, OverflowError):
+        sentence = trouble(X)
+        if sentence is None:
+            raise
+    raise ValueError(sentence)
 
 
-def _is_blank(label) -> bool:
-    missing = getattr(sys.modules.get("pandas"), "NA", None)  # if pandas is not loaded, no label is pandas.NA
-    return label is None or label is missing or (isinstance(label, Real) and bool(np.isnan(float(label))))
-
-
-def class_numbers(y, estimator) -> tuple[NDArray, NDArray]:
-    """The classes, at least two, and the class number of each label."""
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} needs labels of at least two classes, got only one class: {classes.tolist()[0]!r}")
-    return classes, codes
-
-
-def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArray]:
-    """The classes, at least two, and the class number of each row, -1 where the label is missing."""
-    y, known = separate_labels(y, missing_label, X)
-    if not known.any():
+def _check_width(estimator, X) -> None:
+    """Refuse a sparse matrix with so many columns that numbers per column do not fit into memory."""
+    if sparse.issparse(X) and X.shape[1] > WIDEST and not get_tags(estimator).input_tags.pairwise:
         raise ValueError(
-            f"no point is labelled: every entry of y is missing_label={missing_label!r}; label at least one "
-            "of each class, or give another missing_label"
+            f"X has {X.shape[1]} columns, and a fit holds many vectors of one number per column, of "
+            f"{8 * X.shape[1] / 2**30:.2g} GiB each: hash the features into at most {WIDEST} columns, or leave out the "
+            "empty ones (np.unique(X.indices, return_inverse=True) numbers the others)"
         )
-    classes, numbers = class_numbers(y[known], estimator)
-    codes = np.full(len(known), -1)
-    codes[known] = numbers
-    return classes, codes
 
 
-def _mixes_types(y) -> bool:
-    """Whether NumPy would change labels of a list: among strings it would turn -1 into the string "-1"."""
-    if not isinstance(y, list | tuple):
-        return False
-    return any(label is None for label in y) or len({isinstance(label, str) for label in y}) > 1
+def check_labelled_points(estimator, X, y, **options) -> tuple[Any, NDArray]:
+    """Points as from `check_points`, and one known label for each."""
+    X = check_points(estimator, X, **options)
+    return X, complete_labels(y, X, estimator)
 
 
 def like(X, training):

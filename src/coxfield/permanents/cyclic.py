@@ -22,12 +22,13 @@ import numpy as np
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from coxfield.permanents.checks import check_alpha, check_covariances
-from coxfield.permanents.cycle_weights import balanced_weights
+from coxfield.permanents.cycle_weights import CycleWeights, balanced_weights, roots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CYCLES = (2, 3, 4)
+SMALLEST = 1e-12  # alpha; below it, which points are alone is a question of pairing them off, and weights do not settle
 NEGLIGIBLE = 1e-60  # smaller correlations change no result, and their products are subnormal numbers, which are slow
 
 
@@ -70,8 +71,11 @@ def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDA
             f"rows must hold {len(A)} covariances for each new point, none negative, and diagonal positive variances; "
             f"got rows of shape {rows.shape}, smallest entry {rows.min():.3g}, smallest variance {diagonal.min():.3g}"
         )
-    Q = expand(A, alpha, check_cycles(cycles)).insertion()
-    return np.log(alpha * diagonal + np.einsum("ij,ij->i", rows @ Q, rows))
+    expansion = expand(A, alpha, check_cycles(cycles))
+    rows = rows / expansion.scale  # in this unit Q neither overflows nor underflows
+    with np.errstate(divide="ignore"):
+        excess = np.log(np.einsum("ij,ij->i", rows @ expansion.paths(), rows))
+    return np.logaddexp(np.log(alpha) + np.log(diagonal), excess)
 
 
 def check_cycles(cycles) -> int:
@@ -91,25 +95,30 @@ class CyclicExpansion:
     """Square root of the diagonal of A. The other fields belong to A scaled to unit diagonal."""
     B: NDArray
     """The scaled matrix, with zeros on the diagonal."""
-    w: NDArray
-    """Weights for the scaled matrix."""
-    pairs: NDArray
-    """Probability that two old points share a cycle."""
+    weights: CycleWeights
+    """Weights for the scaled matrix, and the probabilities of cycles of old points."""
 
-    def _paths(self) -> NDArray:
+    @property
+    def w(self) -> NDArray:
+        """The weights themselves."""
+        return np.exp(self.weights.u)
+
+    def paths(self) -> NDArray:
         """Q for the scaled matrix: sums over weighted paths from j to k of up to `cycles` - 1 points."""
-        Q = np.diag(self.w)
+        Q = np.diag(self.weights.alone)
+        root = roots(self.alpha, self.weights.u)
+        C = root[:, None] * self.B * root
         if self.cycles >= 3:
-            Q += np.outer(self.w, self.w) * self.B
+            Q += root[:, None] * C * root
         if self.cycles >= 4:
-            through = (self.B * self.w) @ self.B
+            through = C @ C / np.sqrt(self.alpha)
             np.fill_diagonal(through, 0)  # a path does not return to its start
-            Q += np.outer(self.w, self.w) * through
-        return self.alpha * Q
+            Q += root[:, None] * through * root
+        return Q
 
     def insertion(self) -> NDArray:
         """The matrix Q of alpha A_tt + a' Q a."""
-        return self._paths() / np.outer(self.scale, self.scale)
+        return self.paths() / np.outer(self.scale, self.scale)
 
     def leave_one_out(self, rows: NDArray) -> NDArray:
         """a' Q a of each old point from all the others, in O(n^3) operations for all points together.
@@ -125,21 +134,26 @@ class CyclicExpansion:
             that row has the square of that unit.
         """
         rows = rows / self.scale
-        kept = 1 / (1 - self.pairs)
+        kept = 1 / self.weights.without()
         np.fill_diagonal(kept, 0)
-        total = np.einsum("ij,ij->i", (kept * rows) @ self._paths(), rows)
+        total = np.einsum("ij,ij->i", (kept * rows) @ self.paths(), rows)
         if self.cycles < 4:
             return total
-        ends = rows * self.B * self.w  # the two ends of the paths j, i, k, for each i
+        root = roots(self.alpha, self.weights.u)
+        ends = rows * (root[:, None] * self.B * np.square(root))  # the two ends of the paths j, i, k, for each i
         between = (kept * ends).sum(axis=1) * ends.sum(axis=1) - (kept * ends * ends).sum(axis=1)
-        return total - self.alpha * self.w * between
+        return total - between / np.sqrt(self.alpha)
 
 
 def expand(A: NDArray, alpha: float, cycles: int) -> CyclicExpansion:
     """Set up the cyclic approximation for checked arguments, in O(n^3) operations."""
+    if alpha < SMALLEST and cycles > 2:
+        raise ValueError(
+            f"alpha={alpha:g} is too small for the approximation by {cycles} cycles: give at least {SMALLEST:g}, or "
+            "cycles=2, which takes any alpha"
+        )
     scale = np.sqrt(np.diagonal(A))
     B = A / np.outer(scale, scale)
     np.fill_diagonal(B, 0)
     B[B < NEGLIGIBLE] = 0
-    weights = balanced_weights(B, alpha, cycles - 1)
-    return CyclicExpansion(alpha, cycles, scale, B, np.exp(weights.u), weights.pairs)
+    return CyclicExpansion(alpha, cycles, scale, B, balanced_weights(B, alpha, cycles - 1))

@@ -18,18 +18,20 @@ so a permanent costs O(2^n n^2) operations. The gradient is the same sweep backw
 
 from __future__ import annotations
 
+from math import exp, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from coxfield.permanents.checks import check_alpha, check_square
+from coxfield.permanents.exact_logs import log_gradient, log_sweep
+from coxfield.permanents.subsets import walks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 LARGEST = 20  # rows; the gradient then takes some seconds and 0.5 GB, and each additional row doubles both
+RANGE = 600.0  # largest logarithm of what terms may differ by in floating point, which ends at 709
 
 
 def alpha_permanent(A, alpha=1.0) -> float:
@@ -57,8 +59,16 @@ def alpha_permanent(A, alpha=1.0) -> float:
     4.0
     """
     A, alpha, scale = _scaled(A, alpha)
-    closed, _ = _sweep(A, alpha)
-    return closed * scale ** len(A)
+    if _plain(A, alpha) and len(A) * abs(log(scale)) < RANGE:
+        return _sweep(A, alpha)[0] * scale ** len(A)
+    closed, _ = log_sweep(A, alpha)
+    size = float(closed.logs) + len(A) * log(scale)
+    if size > log(np.finfo(float).max):
+        raise ValueError(
+            f"the alpha-permanent of A is about 1e{size / log(10):+.0f}, too large for a floating point number: divide "
+            f"A by some c, which divides it by c**{len(A)}"
+        )
+    return float(closed.signs) * exp(size)
 
 
 def insertion_matrix(A, alpha=1.0) -> NDArray:
@@ -93,10 +103,26 @@ def insertion_matrix(A, alpha=1.0) -> NDArray:
     True
     """
     A, alpha, scale = _scaled(A, alpha)
-    closed, opened = _sweep(A, alpha)
-    if closed == 0:
+    if _plain(A, alpha):
+        closed, opened = _sweep(A, alpha)
+        _refuse_zero(closed)
+        return _gradient(A, alpha, opened) / closed / scale
+    total, paths = log_sweep(A, alpha)
+    _refuse_zero(float(total.signs))
+    gradient = log_gradient(A, alpha, paths)
+    with np.errstate(over="ignore"):
+        Q = gradient.signs * total.signs * np.exp(gradient.logs - total.logs) / scale
+    if not np.isfinite(Q).all():
+        raise ValueError(
+            f"for alpha={alpha:g} the ratio to the alpha-permanent of A is too large for a floating point number: give "
+            "an alpha that is nearer to 1"
+        )
+    return Q
+
+
+def _refuse_zero(permanent: float) -> None:
+    if permanent == 0:
         raise ValueError("the alpha-permanent of A is zero, so there is no ratio to it: give another A or alpha")
-    return _gradient(A, alpha, opened) / (closed * scale)
 
 
 def _scaled(A, alpha) -> tuple[NDArray, float, float]:
@@ -111,15 +137,16 @@ def _scaled(A, alpha) -> tuple[NDArray, float, float]:
     return A / scale, alpha, scale
 
 
-def _walks(n: int) -> Iterator[tuple[int, NDArray, NDArray]]:
-    """All steps (k, subsets with k, these subsets without k) on subsets of n elements, smaller subsets first."""
-    subsets = np.arange(2**n)
-    sizes = np.bitwise_count(subsets)
-    for size in range(1, n + 1):
-        layer = subsets[sizes == size]
-        for k in range(n):
-            reached = layer[layer >> k & 1 == 1]
-            yield k, reached, reached ^ (1 << k)
+def _plain(A: NDArray, alpha: float) -> bool:
+    """Whether floating point can hold the terms beside each other, for a matrix with 1 as its largest entry.
+
+    The term of the permutation without longer cycles is alpha^n times the diagonal. Where it is not too small, what
+    underflows beside it does not count.
+    """
+    if alpha == 0:
+        return True
+    diagonal = np.diagonal(A)
+    return len(A) * abs(log(abs(alpha))) + np.abs(np.log(np.abs(diagonal[diagonal != 0]))).sum() < RANGE
 
 
 def _sweep(A: NDArray, alpha: float) -> tuple[float, list[NDArray]]:
@@ -132,7 +159,7 @@ def _sweep(A: NDArray, alpha: float) -> tuple[float, list[NDArray]]:
         unused, used = closed[::2], closed[1::2]  # the lowest bit is s
         F = np.zeros((len(unused), n - s))
         F[:, 0] = alpha * unused
-        for k, reached, before in _walks(n - 1 - s):
+        for k, reached, before in walks(n - 1 - s):
             F[reached, 1 + k] = F[before] @ A[s:, s + 1 + k]
         closed = used + F @ A[s:, s]
         opened.append(F)
@@ -147,7 +174,7 @@ def _gradient(A: NDArray, alpha: float, opened: list[NDArray]) -> NDArray:
         F = opened[s]
         gradient[s:, s] += F.T @ closed_bar
         F_bar = np.outer(closed_bar, A[s:, s])
-        for k, reached, before in reversed(list(_walks(len(A) - 1 - s))):
+        for k, reached, before in reversed(list(walks(len(A) - 1 - s))):
             reached_bar = F_bar[reached, 1 + k]
             gradient[s:, s + 1 + k] += F[before].T @ reached_bar
             F_bar[before] += np.outer(reached_bar, A[s:, s + 1 + k])

@@ -118,12 +118,11 @@ def _step(A, alpha, current, first, unused, remaining, rng) -> tuple[NDArray, ND
     """The next point of each permutation, and the logarithm of its probability."""
     each = np.arange(len(current))
     chances = A[current] / np.maximum(remaining, FLOOR * A.max())
-    closing = alpha * chances[each, first]
-    chances *= unused
-    chances[each, first] = closing
+    closing = min(alpha, 1.0) * chances[each, first]  # one of the two is divided by alpha, so that neither overflows
+    chances *= unused * min(1 / alpha, 1.0)
+    # If there is nowhere else to go, close the cycle. If all chances have underflowed, the weight will be zero.
+    chances[each, first] = np.where(chances.any(axis=1), closing, 1)
     total = chances.sum(axis=1, keepdims=True)
-    stuck = total[:, 0] == 0  # all chances have underflowed: close the cycle; the weight will be zero
-    chances[stuck, first[stuck]] = total[stuck] = 1
     cumulative = np.cumsum(chances / total, axis=1)
     draws = rng.uniform(size=(len(each), 1)) * cumulative[:, -1:]
     chosen = (cumulative <= draws).sum(axis=1)

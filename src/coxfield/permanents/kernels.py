@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from coxfield.permanents.window import Quadrature, quadrature
 
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.protocol import Covariance
 
+LARGEST = 8e307  # variance; twice that must be a floating point number
 COARSER = 0.75  # the share of nodes per side whose C-tilde is compared
 TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)
 LOOKED_AT = 100  # points at which they are compared
+DIGITS = 1e-6  # the largest share of C-tilde(x, x) that may be rounding
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,14 @@ class ProductKernel:
 
     def diagonal(self, X: NDArray) -> NDArray:
         """C-hat(x, x) of each row."""
-        values = np.broadcast_to(2 * self.covariance.diagonal(X), len(X)).astype(float)
-        if not (values > 0).all():
+        variances = np.broadcast_to(self.covariance.diagonal(X), len(X)).astype(float)
+        wrong = ~((variances > 0) & (variances < LARGEST))
+        if wrong.any():
             raise ValueError(
-                f"{self.covariance.kernel!r} has variance {values.min():.3g} at a point: it must be positive"
+                f"{self.covariance.kernel!r} has variance {variances[wrong][0]:.3g} at a point: it must be positive "
+                f"and below {LARGEST:.0e}"
             )
-        return values
+        return 2 * variances
 
     def rows(self, X: NDArray, Y: NDArray, *, leave_out: bool = False) -> ScaledRows:
         """C-hat between each row of X and all of Y."""
@@ -103,7 +107,11 @@ class LocalKernel:
 
     def diagonal(self, X: NDArray) -> NDArray:
         """C-tilde(x, x) of each row."""
-        return self.whole.diagonal(X) - np.square(self._removed(X)).sum(axis=0)
+        whole = self.whole.diagonal(X)
+        left = whole - np.square(self._removed(X)).sum(axis=0)
+        if not (np.finfo(float).eps * whole < DIGITS * left).all():
+            raise ValueError(too_strong(self.whole, whole.max() / 2))
+        return left
 
     def rows(self, X: NDArray, Y: NDArray, *, leave_out: bool = False) -> ScaledRows:
         """C-tilde between each row of X and all of Y."""
@@ -123,7 +131,19 @@ class LocalKernel:
 def localise(whole: ProductKernel, rule: Quadrature) -> LocalKernel:
     """C-tilde from C-hat, in O(nodes^3) operations."""
     weighted = whole.matrix(rule.nodes) * np.outer(rule.roots, rule.roots)
-    return LocalKernel(whole, rule, cholesky(weighted + np.eye(len(weighted)), lower=True))
+    try:
+        factor = cholesky(weighted + np.eye(len(weighted)), lower=True)
+    except LinAlgError:  # beside such eigenvalues, 1 is lost
+        raise ValueError(too_strong(whole, whole.diagonal(rule.nodes).max() / 2)) from None
+    return LocalKernel(whole, rule, factor)
+
+
+def too_strong(whole: ProductKernel, variance: float) -> str:
+    """What to say of a variance that leaves no digits to lambda / (1 + lambda)."""
+    return (
+        f"{whole.covariance.kernel!r} has variance {variance:.3g}, too large for Janossy densities: give a smaller "
+        'variance, a larger alpha if kernel is None, or density="product"'
+    )
 
 
 def local_kernel(whole: ProductKernel, box: NDArray, X: NDArray) -> LocalKernel | None:

@@ -1,7 +1,7 @@
 """One class's permanental process: its points, and the ratio of alpha-permanents that a new point gives.
 
 Exact, cyclic and sampled ratios differ only in the matrix Q of alpha C(x*, x*) + a' Q a, with a the covariances of x*
-to the points of the class.
+to the points of the class. Alpha and variances may be of any size: their products are sums of logarithms here.
 """
 
 from __future__ import annotations
@@ -17,15 +17,42 @@ from coxfield.engine.decision import Scores
 from coxfield.permanents.cyclic import expand
 from coxfield.permanents.exact import insertion_matrix
 from coxfield.permanents.importance import importance_permanent
+from coxfield.permanents.kernels import ScaledRows
+from coxfield.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from coxfield.permanents.kernels import LocalKernel, ProductKernel, ScaledRows
+    from coxfield.permanents.kernels import LocalKernel, ProductKernel
 
 ROWS = 1000  # queries at a time
+
+
+@dataclass(frozen=True)
+class Units:
+    """Standard deviations of some points. In these units covariances are correlations, however large variances are."""
+
+    relative: NDArray
+    """Standard deviations divided by the largest."""
+    log_largest: float
+
+    @classmethod
+    def of(cls, A: NDArray) -> Units:
+        """The units of a matrix of covariances."""
+        deviations = np.sqrt(np.diagonal(A))
+        return cls(deviations / deviations.max(), float(np.log(deviations.max())))
+
+    def matrix(self, A: NDArray) -> NDArray:
+        """Correlations."""
+        deviations = np.sqrt(np.diagonal(A))
+        return A / deviations[:, None] / deviations
+
+    def rows(self, rows: ScaledRows) -> ScaledRows:
+        """Covariances of new points with these points, in the units of these points."""
+        found = ScaledRows.of(rows.values / self.relative, leave_out=False)
+        return ScaledRows(found.values, found.log_scale + rows.log_scale - self.log_largest)
 
 
 @dataclass(frozen=True)
@@ -36,19 +63,20 @@ class ClassProcess:
     alpha: float
     points: NDArray
     method: str
+    units: Units
     insertion: NDArray
-    """Q."""
+    """Q of the correlations."""
     effective_samples: float | None = None
 
     def log_prior(self, X: NDArray) -> NDArray:
         """log of alpha C(x*, x*): the ratio far from all points."""
-        return np.log(self.alpha * self.kernel.diagonal(X))
+        return np.log(self.alpha) + np.log(self.kernel.diagonal(X))
 
     def log_excess(self, X: NDArray) -> tuple[NDArray, NDArray]:
         """Sign and log of a' Q a: what the points of the class add to the prior."""
         signs, logs = np.empty(len(X)), np.empty(len(X))
         for batch in gen_batches(len(X), ROWS):
-            rows = self.kernel.rows(X[batch], self.points)
+            rows = self.units.rows(self.kernel.rows(X[batch], self.points))
             values = usable(rows.values, self.method)
             signs[batch], logs[batch] = sign_and_log(np.einsum("ij,ij->i", values @ self.insertion, values), rows)
         return signs, logs
@@ -68,12 +96,14 @@ def usable(covariances: NDArray, method: str) -> NDArray:
 def fit_class(kernel, X: NDArray, alpha: float, method: str, *, cycles: int, n_samples: int, rng) -> ClassProcess:
     """Compute Q for the points of a class by one of the methods "exact", "cyclic" and "importance"."""
     A = usable(kernel.matrix(X), method)
+    units = Units.of(A)
+    correlations = units.matrix(A)
     if method == "exact":
-        return ClassProcess(kernel, alpha, X, method, insertion_matrix(A, alpha))
+        return ClassProcess(kernel, alpha, X, method, units, insertion_matrix(correlations, alpha))
     if method == "cyclic":
-        return ClassProcess(kernel, alpha, X, method, expand(A, alpha, cycles).insertion())
-    estimate = importance_permanent(A, alpha, n_samples=n_samples, random_state=rng)
-    return ClassProcess(kernel, alpha, X, method, estimate.insertion, estimate.effective_samples)
+        return ClassProcess(kernel, alpha, X, method, units, expand(correlations, alpha, cycles).insertion())
+    estimate = importance_permanent(correlations, alpha, n_samples=n_samples, random_state=rng)
+    return ClassProcess(kernel, alpha, X, method, units, estimate.insertion, estimate.effective_samples)
 
 
 def log_ratios(processes: Sequence[ClassProcess], X: NDArray) -> Scores:
@@ -82,16 +112,24 @@ def log_ratios(processes: Sequence[ClassProcess], X: NDArray) -> Scores:
     The logs of what the points add are kept apart, for decisions far from all points.
     """
     prior = np.stack([process.log_prior(X) for process in processes], axis=1)
-    signs, logs = map(np.array, zip(*(process.log_excess(X) for process in processes), strict=True))
+    excess = []
+    with progress(f"ratios of {len(X)} points", len(processes), None) as done:
+        for process in processes:
+            excess.append(process.log_excess(X))
+            done(1)
+    signs, logs = map(np.array, zip(*excess, strict=True))
     return Scores(prior, excess_sums(prior, signs.T, logs.T))
 
 
 def excess_sums(prior: NDArray, signs: NDArray, logs: NDArray) -> ClassSums:
     """Log of (prior + excess) / prior, beside the log of the excess itself."""
-    relative = signs * np.exp(logs - prior)
-    if (relative <= -1).any():
+    if ((signs < 0) & (logs >= prior)).any():
         raise ValueError(
             "a ratio of alpha-permanents is not positive, so that there is no permanental process for this alpha and "
             'covariance: give an alpha that is a multiple of 1/2, or method="cyclic"'
         )
-    return ClassSums(np.log1p(relative), np.where(signs > 0, logs, -np.inf))
+    relative = logs - prior
+    # If alpha is small, the excess may exceed the prior by more than floating point can say.
+    gained = np.logaddexp(0, np.where(signs > 0, relative, -np.inf))
+    lost = np.log1p(-np.exp(np.where(signs < 0, relative, -np.inf)))
+    return ClassSums(gained + lost, np.where(signs > 0, logs, -np.inf))
