@@ -9,6 +9,8 @@ from polars.testing import assert_frame_equal
 
 from coxfield.io import tables
 from coxfield.io.columns import TableError
+from coxfield.utils.whole_files import FileNotWrittenError
+from full_disk import SENTENCE, fill
 
 ROWS = pl.DataFrame(
     {
@@ -153,3 +155,30 @@ def test_file_names_are_no_patterns(tmp_path):
     csv(tmp_path, "a\n1\n", "x1.csv")
     csv(tmp_path, "a\n2\n", "x[1].csv")
     assert tables.read(tmp_path / "x[1].csv").rows["a"].to_list() == [2]
+
+
+@pytest.mark.parametrize("ending", tables.FORMATS)
+def test_values_that_stand_for_a_blank_cell_are_blank_in_their_column_only(tmp_path, ending):
+    path = tmp_path / f"table{ending}"
+    tables.write(pl.DataFrame({"class": ["a", "NA", "?"], "note": ["NA", "b", "?"]}), path)
+    found = tables.read(path, verbatim=["class", "note"], missing={"class": ["NA", "?"], "genus": ["NA"]}).rows
+    assert found["class"].to_list() == ["a", None, None]
+    assert found["note"].to_list() == ["NA", "b", "?"]
+
+
+def test_what_is_left_of_a_column_decides_its_type(tmp_path):
+    path = csv(tmp_path, "class\n1\nNA\n2\n")
+    assert tables.read(path, verbatim=["class"]).rows["class"].to_list() == ["1", "NA", "2"]
+    assert tables.read(path, verbatim=["class"], missing={"class": ["NA"]}).rows["class"].to_list() == [1, None, 2]
+
+
+@pytest.mark.parametrize("ending", tables.FORMATS)
+def test_a_full_disk_is_a_sentence_and_the_old_table_stays(tmp_path, monkeypatch, ending):
+    path = tmp_path / f"table{ending}"
+    path.write_bytes(b"old")
+    fill(monkeypatch)
+    with pytest.raises(FileNotWrittenError) as caught:
+        tables.write(ROWS, path)
+    assert str(caught.value) == f"{path} {SENTENCE}"
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]

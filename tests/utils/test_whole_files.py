@@ -1,8 +1,12 @@
 """A file is replaced whole, or stays as it was."""
 
+import errno
+import os
+
 import pytest
 
-from coxfield.utils.whole_files import whole_file
+from coxfield.utils.whole_files import FileNotWrittenError, discard_parts, whole_file
+from full_disk import SENTENCE, fill
 
 
 def write(path, content):
@@ -50,3 +54,81 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_its_target(tmp_path):
     assert link.is_symlink()
     assert path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def write_and_discard(path):
+    with whole_file(path) as stream:
+        stream.write(b"half")
+        assert len(list(path.parent.iterdir())) == 2
+        discard_parts()
+        assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_program_that_ends_at_once_can_remove_what_is_not_finished(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(FileNotFoundError):  # a program that goes on notices
+        write_and_discard(path)
+    assert path.read_bytes() == b"old"
+    discard_parts()  # nothing is left to remove
+
+
+@pytest.mark.parametrize("content", [b"more than there is room for", bytes(10**6)], ids=["when closed", "when written"])
+def test_a_full_disk_is_a_sentence_and_the_old_file_stays(tmp_path, monkeypatch, content):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    fill(monkeypatch)
+    with pytest.raises(FileNotWrittenError) as caught:
+        write(path, content)
+    assert str(caught.value) == f"{path} {SENTENCE}"
+    assert caught.value.errno == errno.ENOSPC
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def write_two(path, other):
+    with whole_file(path) as stream:
+        stream.write(b"new")
+        write(other, bytes(1000))
+
+
+def test_of_two_files_the_one_that_failed_is_named(tmp_path, monkeypatch):
+    fill(monkeypatch)
+    with pytest.raises(FileNotWrittenError) as caught:
+        write_two(tmp_path / "a", tmp_path / "b")
+    assert str(caught.value) == f"{tmp_path / 'b'} {SENTENCE}"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="nothing is forbidden to the administrator")
+def test_a_folder_that_cannot_be_written_to_is_a_sentence(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir(0o500)
+    with pytest.raises(FileNotWrittenError, match=r"a could not be written, .*: write to another folder"):
+        write(folder / "a", b"new")
+
+
+def test_a_folder_is_not_replaced(tmp_path):
+    (tmp_path / "a").mkdir()
+    with pytest.raises(FileNotWrittenError, match=r"a could not be written, .*: write to another folder"):
+        write(tmp_path / "a", b"new")
+    assert list(tmp_path.iterdir()) == [tmp_path / "a"]
+
+
+def fail_inside(path, error):
+    with whole_file(path):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("out of reach"),
+        ConnectionResetError(errno.ECONNRESET, "out of reach"),
+        OSError(errno.EIO, "out of reach", "another file"),
+    ],
+)
+def test_errors_of_something_else_pass_through(tmp_path, error):
+    with pytest.raises(type(error), match="out of reach") as caught:
+        fail_inside(tmp_path / "a", error)
+    assert caught.value is error

@@ -2,24 +2,39 @@
 
 A pickle can run any code when it is loaded. A skops archive cannot: it lists the types it is made of, and `load` builds
 it only if all of these types are on the short list below.
+
+The archive of format 3 has the state of the model as skops writes it, `coxfield.json` with the names of the columns,
+and a checksum of both. `load` checks one thing after the other, and each check relies only on those before: the limits
+of the archive, the checksum, the headers of the arrays, the structure, the types, the content, and a trial.
 """
 
 from __future__ import annotations
 
 import inspect
+import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from sklearn.gaussian_process import kernels
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield import LGCPClassifier, __version__
+from coxfield.io import older_format, schema
+from coxfield.io.archive_limits import check_archive, parse
+from coxfield.io.array_headers import check_arrays
+from coxfield.io.checksum import add_checksum, check_checksum
+from coxfield.io.model_content import HEADER, check_header, check_state
+from coxfield.io.requirements import Unsound, quoted, require
+from coxfield.io.trial import revived, try_out
 from coxfield.utils.whole_files import whole_file
 
 try:
     import skops.io
+    from skops.io.exceptions import UntrustedTypesFoundException
 except ImportError:
     raise ImportError("model files need skops: pip install 'coxfield[cli]'") from None
 
@@ -27,10 +42,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FORMAT = "coxfield model 2"
-OLDER = ("coxfield model 1",)  # before mixtures of covariances
+FORMAT = "coxfield model 3"
+DESCRIPTION = "coxfield.json"  # the member that has the names of the columns
 
-_MODEL = f"{LGCPClassifier.__module__}.{LGCPClassifier.__qualname__}"
 _KERNELS = tuple(
     f"{kernels.__name__}.{name}"
     for name, kind in inspect.getmembers(kernels, inspect.isclass)
@@ -50,11 +64,14 @@ _MIXTURE = tuple(
         "profiles.SquaredExponential",
         "profiles.Matern",
         "profiles.RationalQuadratic",
+        "transformer.Transformer",
+        "units.Units",
         "whitening.Whitening",
     )
 )
-# Listed by name and not by package: a function of this package is no part of a model.
-TRUSTED = (_MODEL, *_MIXTURE, *_KERNELS, *_SPARSE)
+# Listed by name and not by package: a function of this package is no part of a model. Nor is a model part of a model:
+# what is in the file is its state.
+TRUSTED = (*_MIXTURE, *_KERNELS, *_SPARSE)
 
 
 class ModelFileError(ValueError):
@@ -104,26 +121,54 @@ def save(
         Names of the feature columns, in the order of the columns of X.
     id_column : str, optional
         Name of the column that identifies rows.
+
+    Raises
+    ------
+    ModelFileError
+        `load` would refuse the file.
+    FileNotWrittenError
+        The disk is full, or the folder cannot be written to.
     """
     check_output(path)
     _refuse_boolean_keys(model)
-    content = {
-        "format": FORMAT,
-        "version": __version__,
-        "target": target,
-        "features": list(features),
-        "id_column": id_column,
-        "model": model,
-    }
-    archive = skops.io.dumps(content)
-    strangers = _strangers(skops.io.get_untrusted_types(data=archive))
+    description = dict(zip(HEADER, (FORMAT, __version__, target, list(features), id_column), strict=True))
+    try:
+        check_is_fitted(model)
+        try_out(model)
+        archive = _archive(_plain(model.__getstate__()), description)
+    except Unsound as error:
+        raise ModelFileError(f"The model cannot be saved, because {error}") from error
+    with whole_file(path) as stream:
+        stream.write(archive.getbuffer())
+
+
+def _plain(state: dict) -> dict:
+    """The state with the names of features as an array of text: of an array of objects, each is a part by itself."""
+    if "feature_names_in_" not in state:
+        return state
+    return {**state, "feature_names_in_": state["feature_names_in_"].astype(str)}
+
+
+def _archive(state: dict, description: dict) -> io.BytesIO:
+    """The bytes of a file. What is in them is checked as `load` does it."""
+    buffer = io.BytesIO()
+    skops.io.dump(state, buffer)
+    strangers = _strangers(buffer.getvalue())
     if strangers:
         raise ModelFileError(
             f"A model that contains {strangers} cannot be saved, because `load` would refuse it as unsafe: "
             "use kernels of sklearn.gaussian_process.kernels and transformers of scikit-learn"
         )
-    with whole_file(path) as stream:
-        stream.write(archive)
+    with ZipFile(buffer, "a") as archive:
+        schema.check_schema(parse(archive.read(schema.MEMBER), "its structure"))
+        check_arrays(archive)
+        archive.writestr(DESCRIPTION, json.dumps(description, indent=2))
+        add_checksum(archive)
+    check_archive(buffer)
+    read_back = skops.io.loads(buffer.getvalue(), trusted=list(TRUSTED))
+    check_state(read_back)
+    check_header(description, read_back["n_features_in_"])
+    return buffer
 
 
 def load(path: Path) -> SavedModel:
@@ -132,50 +177,84 @@ def load(path: Path) -> SavedModel:
     Raises
     ------
     ModelFileError
-        The file is not a model, is damaged, is of an older version, or holds types that are no part of a model.
+        The file is not a model, is damaged, is of an older version, holds types that are no part of a model, or holds
+        what no fit would make.
     """
-    strangers = _strangers(_types_beyond_skops(path))
-    if strangers:
-        raise ModelFileError(f"{path} is refused as unsafe: it contains {strangers}, which is no part of a model")
-    try:
-        content = skops.io.load(path, trusted=list(TRUSTED))
-    except Exception as error:  # damaged archives, and types that have changed since, fail in many ways
-        raise ModelFileError(
-            f"{path} cannot be loaded by coxfield {__version__}, because it is damaged or from another version "
-            f"({type(error).__name__}: {error}): fit the model again"
-        ) from error
-    return _saved_model(content, path)
-
-
-def _strangers(types: Sequence[str]) -> str:
-    """The types that are no part of a model, for a message; empty if there are none."""
-    return ", ".join(name for name in types if name not in TRUSTED)
-
-
-def _types_beyond_skops(path: Path) -> list[str]:
-    """Names of the types in a file that skops does not trust by itself. Nothing is built."""
     if not path.is_file():
         raise ModelFileError(f"There is no file {path}")
     try:
-        return skops.io.get_untrusted_types(file=path)
-    except (BadZipFile, KeyError, TypeError, ValueError) as error:
+        description, state = _read(path)
+        check_state(state)
+        check_header(description, state["n_features_in_"])
+        model = revived(state)
+    except ModelFileError:
+        raise
+    except Unsound as error:
+        raise ModelFileError(f"{path} cannot be used as a model, because {error}: fit the model again") from error
+    except Exception as error:  # damaged archives, and types that have changed since, fail in many ways
+        raise ModelFileError(
+            f"{path} cannot be loaded by coxfield {__version__}, because it is damaged or from another version "
+            f"({type(error).__name__}: {quoted(str(error))}): fit the model again"
+        ) from error
+    names = description["target"], tuple(description["features"]), description["id_column"], description["version"]
+    return SavedModel(model, *names)
+
+
+def _read(path: Path) -> tuple[dict, Any]:
+    """What a file holds: the names of the columns, and the state of the model."""
+    try:
+        with path.open("rb") as stream:
+            check_archive(stream)
+    except BadZipFile as error:
         raise ModelFileError(f"{path} is not a model that coxfield fit wrote") from error
+    except PermissionError as error:
+        raise ModelFileError(f"{path} cannot be read: change its permissions") from error
+    with ZipFile(path) as archive:
+        if schema.MEMBER not in archive.namelist():
+            raise ModelFileError(f"{path} is not a model that coxfield fit wrote")
+        structure = parse(archive.read(schema.MEMBER), "its structure")
+        if DESCRIPTION not in archive.namelist():
+            return _read_older(path, archive, structure)
+        check_checksum(archive)
+        check_arrays(archive)
+        schema.check_schema(structure)
+        description = parse(archive.read(DESCRIPTION), "its description")
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        raise ModelFileError(f"{path} was written by another version of coxfield, whose models cannot be read")
+    return description, _built(path, path)
 
 
-def _saved_model(content: Any, path: Path) -> SavedModel:
-    """Check that the content of the file is what `save` writes."""
-    form = content.get("format") if isinstance(content, dict) else None
-    if form in OLDER:
+def _read_older(path: Path, archive: ZipFile, structure: Any) -> tuple[dict, Any]:
+    """The same of a file of format 2, which has no checksum."""
+    form = older_format.format_of(structure)
+    if form == older_format.UNREADABLE:
         raise ModelFileError(
             f"{path} was written by an older version of coxfield, whose models cannot be read: fit the model again"
         )
-    if form != FORMAT:
+    if form != older_format.FORMAT:
         raise ModelFileError(f"{path} is a skops file, but not a model that this version of coxfield fit wrote")
-    model = content["model"]
-    if not isinstance(model, LGCPClassifier):
-        raise ModelFileError(f"{path} holds a {type(model).__name__}, not an LGCPClassifier")
-    features = tuple(content["features"])
-    return SavedModel(model, content["target"], features, content["id_column"], content["version"])
+    check_arrays(archive)
+    schema.check_schema(structure)
+    content = _built(older_format.with_state(archive, structure, LGCPClassifier), path)
+    require(isinstance(content, dict) and "model" in content, "there is no model in it")
+    return content, content["model"]
+
+
+def _built(source: Path | bytes, path: Path) -> Any:
+    """What skops makes of a file or of its bytes, if all types are trusted."""
+    try:
+        return (skops.io.loads if isinstance(source, bytes) else skops.io.load)(source, trusted=list(TRUSTED))
+    except UntrustedTypesFoundException as error:
+        strangers = _strangers(source)
+        raise ModelFileError(
+            f"{path} is refused as unsafe: it contains {strangers}, which is no part of a model"
+        ) from error
+
+
+def _strangers(source: Path | bytes) -> str:
+    """The types in a file that are no part of a model, for a message; empty if there are none. Nothing is built."""
+    kind = "data" if isinstance(source, bytes) else "file"
+    return ", ".join(name for name in skops.io.get_untrusted_types(**{kind: source}) if name not in TRUSTED)
 
 
 def _refuse_boolean_keys(model: LGCPClassifier) -> None:

@@ -13,16 +13,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coxfield.io.columns import Table, TableError, blank, pl  # polars, or a sentence that says how to get it
+from coxfield.io.marks import blanked
 from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 FORMATS = (".csv", ".csv.gz", ".parquet")
 STANDARD_INPUT = Path("-")
 
 
-def read(path: Path, *, verbatim: Iterable[str | None] = (), numbers: Iterable[str] | None = None) -> Table:
+def read(
+    path: Path,
+    *,
+    verbatim: Iterable[str | None] = (),
+    numbers: Iterable[str] | None = None,
+    missing: Mapping[str, Sequence[str]] | None = None,
+) -> Table:
     """Read a CSV (plain or gzipped) or Parquet file by its ending; ``-`` is CSV on standard input.
 
     Parameters
@@ -33,6 +40,8 @@ def read(path: Path, *, verbatim: Iterable[str | None] = (), numbers: Iterable[s
         another column would read 7. Names of columns that do not exist are allowed.
     numbers : iterable of str, optional
         If given, all columns of a CSV except these are verbatim.
+    missing : mapping of str to sequences of str, optional
+        For some columns, values that stand for a blank cell.
 
     Returns
     -------
@@ -42,11 +51,13 @@ def read(path: Path, *, verbatim: Iterable[str | None] = (), numbers: Iterable[s
     name = "standard input" if path == STANDARD_INPUT else str(path)
     ending = ".csv" if path == STANDARD_INPUT else _format_of(path)
     content = _content(path, ending)
+    missing = {} if missing is None else missing
     try:
         if ending == ".parquet":
             rows = pl.read_parquet(BytesIO(content))
+            rows = rows.with_columns(blanked(rows[one], missing[one]) for one in missing if one in rows.columns)
         else:
-            rows = _read_csv(content, {column for column in verbatim if column is not None}, numbers)
+            rows = _read_csv(content, {column for column in verbatim if column is not None}, numbers, missing)
     except pl.exceptions.NoDataError:
         raise TableError(f"{name} is empty: it has neither a header nor rows") from None
     except pl.exceptions.PolarsError as error:
@@ -70,16 +81,23 @@ def check_output(path: Path, *, inputs: Iterable[Path] = ()) -> None:
 
 def write(rows: pl.DataFrame, path: Path) -> None:
     """Write a table in the format of the ending, whole or not at all. An existing file is replaced."""
-    ending = _format_of(path)
+    content = _encoded(rows, _format_of(path))
     with whole_file(path) as stream:
-        if ending == ".parquet":
-            rows.write_parquet(stream)
-        elif ending == ".csv":
-            rows.write_csv(stream)
-        else:
-            # No time stamp: the same rows make the same file.
-            with gzip.GzipFile(fileobj=stream, mode="wb", filename="", mtime=0) as compressed:
-                compressed.write(rows.write_csv().encode())
+        stream.write(content)
+
+
+def _encoded(rows: pl.DataFrame, ending: str) -> memoryview:
+    """The bytes of a table. They are not written by polars, which has errors of its own if a disk is full."""
+    buffer = BytesIO()
+    if ending == ".parquet":
+        rows.write_parquet(buffer)
+    elif ending == ".csv":
+        rows.write_csv(buffer)
+    else:
+        # No time stamp: the same rows make the same file.
+        with gzip.GzipFile(fileobj=buffer, mode="wb", filename="", mtime=0) as compressed:
+            compressed.write(rows.write_csv().encode())
+    return buffer.getbuffer()
 
 
 def _format_of(path: Path) -> str:
@@ -105,14 +123,17 @@ def _content(path: Path, ending: str) -> bytes:
         raise TableError(f"{path} cannot be read as gzip: {error}") from None
 
 
-def _read_csv(content: bytes, verbatim: set[str], numbers: Iterable[str] | None) -> pl.DataFrame:
+def _read_csv(
+    content: bytes, verbatim: set[str], numbers: Iterable[str] | None, missing: Mapping[str, Sequence[str]]
+) -> pl.DataFrame:
     """Parse a CSV. All rows decide the type of a column. Blank lines at the end are not rows."""
     content = content.rstrip(b"\r\n")
     if numbers is not None:
         verbatim = verbatim.union(set(pl.read_csv(BytesIO(content), n_rows=0).columns).difference(numbers))
-    as_text = dict.fromkeys(verbatim, pl.String)
+    as_text = dict.fromkeys(verbatim.union(missing), pl.String)
     rows = pl.read_csv(BytesIO(content), schema_overrides=as_text, infer_schema_length=None)
-    return rows.with_columns(_typed(rows[name]) for name in verbatim if name in rows.columns)
+    texts = [blanked(rows[name], missing.get(name, ())) for name in as_text if name in rows.columns]
+    return rows.with_columns(map(_typed, texts))
 
 
 def _typed(text: pl.Series) -> pl.Series:

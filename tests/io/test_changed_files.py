@@ -1,0 +1,195 @@
+"""Model files that were changed on purpose, with a checksum that is right: refused in one sentence, or sound."""
+
+import io
+import re
+import shutil
+import string
+import zipfile
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import skops.io
+from scipy import sparse
+
+from coxfield import LGCPClassifier
+from coxfield.io import model_file
+from coxfield.io.model_file import ModelFileError
+from coxfield.kernels.member import Member
+from model_archives import (
+    change,
+    change_array,
+    change_description,
+    entry,
+    plain,
+    put_together,
+    saved,
+    structure_of,
+    taken_apart,
+)
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(60, 2))
+NAMES = np.array(["cat", "dog"])[(X[:, 0] + 0.5 * RNG.normal(size=60) > 0).astype(int)]
+WEIGHTS = RNG.uniform(0.5, 2, size=60)
+QUERIES = RNG.normal(size=(40, 2), scale=3)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.skops"
+
+
+def save(model, path):
+    model_file.save(model, path, target="species", features=["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def mixture_file(tmp_path_factory):
+    """The bytes of a file with a mixture."""
+    path = tmp_path_factory.mktemp("mixture") / "model.skops"
+    save(LGCPClassifier([Member(transform="whitened")]).fit(X, NAMES, sample_weight=WEIGHTS), path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def mixture(path, mixture_file):
+    """A file with a mixture, for changes with a checksum that is right."""
+    path.write_bytes(mixture_file)
+    return path
+
+
+def test_a_file_that_was_changed_to_a_sound_one_is_another_model(mixture):
+    before = model_file.load(mixture).model
+    change_array(mixture, ["mean_"], lambda mean: mean + np.arange(2.0))
+    after = model_file.load(mixture).model
+    assert (after.predict_proba(QUERIES)[:, 1] > before.predict_proba(QUERIES)[:, 1]).all()
+
+
+@pytest.mark.parametrize(
+    ("stranger", "name"),
+    [
+        (shutil.which, "shutil.which"),
+        (model_file.load, "coxfield.io.model_file.load"),
+        (string.Template("x"), "string.Template"),
+        (LGCPClassifier(), "coxfield.estimators.supervised.LGCPClassifier"),
+    ],
+)
+def test_types_that_a_model_has_no_need_of_are_named_and_refused(path, stranger, name):
+    save(LGCPClassifier(selection=None).fit(X, NAMES), path)
+    skops.io.dump(stranger, path.with_name("stranger.skops"))
+    change(path, ["verbose"], structure_of(taken_apart(path.with_name("stranger.skops"))))
+    with pytest.raises(
+        ModelFileError,
+        match=f"is refused as unsafe: it contains {re.escape(name)}, which is no part of a model",
+    ):
+        model_file.load(path)
+
+
+LADDER = ("kernel_", "ladders", 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "edit", "clause"),
+    [
+        (["X_fit_"], lambda a: np.where(a > 1, np.nan, a), "X_fit_ holds numbers that are not finite"),
+        (["X_fit_"], lambda a: a[:-1], r"y_fit_ has the shape \(60,\), not \(59\)"),
+        (["X_fit_"], lambda a: a.astype(">f8"), "X_fit_ is an array of type '>f8'"),
+        (["y_fit_"], lambda a: a[:-1], r"y_fit_ has the shape \(59,\), not \(60\)"),
+        (["y_fit_"], lambda a: a + 1, "y_fit_ holds numbers outside of 0 to 1"),
+        (["classes_"], lambda a: a[::-1], "classes_ is not sorted"),
+        (["classes_"], lambda a: np.array([1j, 2]), "classes_ is of type '<c16'"),
+        (["mean_"], lambda a: a * np.inf, "mean_ holds numbers that are not finite"),
+        (["_weights"], lambda a: -a, "_weights holds numbers that are not positive"),
+        ([*LADDER, "weights"], lambda a: a * np.nan, "weights of the mixture holds numbers that are not finite"),
+        ([*LADDER, "weights"], lambda a: a[:, :0], "weights of the mixture has the shape"),
+        ([*LADDER, "factors"], lambda a: -a, "factors of the mixture holds numbers that are not positive"),
+        ([*LADDER, "transform", "matrix_"], lambda a: a * np.nan, "matrix_ of a Whitening holds numbers"),
+        (["kernel_", "log_densities", 0], lambda a: a[:, 1:], "log_densities of the mixture has the shape"),
+    ],
+)
+def test_arrays_that_no_fit_makes_are_refused(mixture, names, edit, clause):
+    change_array(mixture, names, edit)
+    with pytest.raises(ModelFileError, match=f"cannot be used as a model, because {clause}") as caught:
+        model_file.load(mixture)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "clause"),
+    [
+        (["n_features_in_"], 3, "n_features_in_ is not 2"),
+        (["n_features_in_"], "2", "n_features_in_ is not 2"),
+        (["kernel_"], None, "a kernel is a NoneType"),
+        (["_weights"], None, "counts of the mixture are not the weights of the points"),
+        (["kernel_", "log_densities"], None, "the mixture has no densities"),
+        ([*LADDER, "name"], 7, "the name of a representation is no text"),
+        (["n_jobs"], 10**9, "n_jobs is 1000000000"),
+        (["loo_error_"], float("nan"), "loo_error_ is no share"),
+    ],
+)
+def test_values_that_no_fit_makes_are_refused(mixture, names, value, clause):
+    change(mixture, names, plain(value))
+    with pytest.raises(ModelFileError, match=clause):
+        model_file.load(mixture)
+
+
+@pytest.mark.parametrize(
+    ("entries", "clause"),
+    [
+        ({"features": None}, "the features in it are no list of names"),
+        ({"features": ["a"]}, "it has 1 names for 2 features"),
+        ({"features": ["a", 3]}, "the features in it are no list of names"),
+        ({"features": ...}, "its description has no features"),
+        ({"target": 3}, "the target in it is no text"),
+    ],
+)
+def test_names_of_columns_that_are_no_names_are_refused(mixture, entries, clause):
+    change_description(mixture, **entries)
+    with pytest.raises(ModelFileError, match=clause):
+        model_file.load(mixture)
+
+
+def test_objects_in_an_array_are_refused_and_no_code_of_them_is_run(mixture):
+    members = taken_apart(mixture)
+    name = entry(structure_of(members), "mean_")["file"]
+    put_together({**members, name: saved(np.array([Trap()]), allow_pickle=True)}, mixture)
+    with pytest.raises(ModelFileError, match="does not hold numbers or text"):
+        model_file.load(mixture)
+    assert not Trap.sprung
+
+
+class Trap:
+    """An object whose pickle runs code."""
+
+    sprung: ClassVar = []
+
+    def __reduce__(self):
+        return Trap.sprung.append, (1,)
+
+
+def test_a_structure_of_many_parts_or_levels_is_refused(mixture):
+    members = taken_apart(mixture)
+    for text in (b"[" * 10**6, b"[" + b"[]," * 10**6 + b"1]", b'{"a":' * 10**5):
+        put_together({**members, "schema.json": text}, mixture)
+        with pytest.raises(ModelFileError, match=r"its structure (is nested too deeply|has too many parts)"):
+            model_file.load(mixture)
+
+
+def test_a_compressed_file_is_refused(mixture):
+    put_together(taken_apart(mixture), mixture, compression=zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelFileError, match="is compressed, which no part of a model is"):
+        model_file.load(mixture)
+
+
+def test_sparse_points_that_refer_to_other_memory_are_refused(path):
+    save(LGCPClassifier(selection=None).fit(sparse.csr_matrix(X), NAMES), path)
+    members = taken_apart(path)
+    name = entry(structure_of(members), "X_fit_")["file"]
+    points = sparse.load_npz(io.BytesIO(members[name]))
+    points.indices[3] = 10**9
+    buffer = io.BytesIO()
+    sparse.save_npz(buffer, points)
+    put_together({**members, name: buffer.getvalue()}, path)
+    with pytest.raises(ModelFileError, match="X_fit_ has parts that do not fit together"):
+        model_file.load(path)
