@@ -11,9 +11,19 @@ NEEDED = ("polars", "rich", "skops", "typer")
 
 def main() -> None:
     """Run the command line: the entry point of the `coxfield` script."""
-    missing = [name for name in NEEDED if not _installed(name)]
-    if missing:
-        sys.exit(f"The coxfield command needs {', '.join(missing)}: pip install 'coxfield[cli]'")
+    try:
+        missing = [name for name in NEEDED if not _installed(name)]
+        if missing:
+            sys.exit(f"The coxfield command needs {', '.join(missing)}: pip install 'coxfield[cli]'")
+        from coxfield.apps.cli import interrupts
+
+        interrupts.run(_command_line)
+    except KeyboardInterrupt:  # in the milliseconds before `interrupts` listens, and after
+        print("Stopped by Ctrl-C", file=sys.stderr)
+        sys.exit(130)
+
+
+def _command_line() -> None:
     from coxfield.apps.cli.app import main as run
 
     run()

@@ -7,7 +7,7 @@ import sys
 import polars as pl
 import pytest
 
-from command_line import fit, flowers, run
+from command_line import fit, flowers, refusal, run
 from coxfield import __version__
 
 
@@ -72,3 +72,14 @@ def test_commands_tell_a_shell_how_they_ended(shell):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "Error: There is no file absent.csv\n")
     assert shell("coxfield fit train.csv").returncode == 2
     assert shell("coxfield frobnicate").returncode == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_too_little_memory_is_one_sentence(monkeypatch):
+    def fit(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("coxfield.LGCPClassifier.fit", fit)
+    sentence = refusal("fit", "train.csv", "-t", "species", "-f", "length", "-o", "model.skops")
+    assert sentence.startswith("Error: there is not enough memory for this")
+    assert sentence.count("\n") == 1

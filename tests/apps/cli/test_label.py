@@ -263,6 +263,62 @@ def test_tables_that_cannot_be_labelled_are_refused_in_one_sentence(folder, data
     assert set(folder.iterdir()) == before
 
 
+MARKED = pl.col("species").fill_null("NA")
+
+
+@pytest.mark.parametrize("table", ["data.csv", "data.parquet"])
+def test_values_that_stand_for_a_blank_cell_are_labelled(data, table):
+    expected = labelled(*QUICK, "--quiet")
+    some = pl.when(pl.int_range(pl.len()) % 2 == 1).then(pl.lit(" ? "))
+    rows = data.with_columns(species=some.when(pl.col("species").is_null()).then(pl.lit("NA")).otherwise("species"))
+    rows = rows.with_columns(species=pl.when(data["species"].is_null()).then("species").otherwise(data["species"]))
+    assert rows["species"].n_unique() == 4
+    rows.write_csv("data.csv")
+    rows.write_parquet("data.parquet")
+    found = labelled(*QUICK, "--missing", "NA", "--missing", "?", table=table)
+    assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_classes_beside_a_mark_are_of_their_own_kind(data):
+    numbers = data.with_columns(species=pl.col("species").replace_strict({"cat": 7, "dog": 10}, return_dtype=pl.Int64))
+    numbers.with_columns(species=pl.col("species").fill_null(-1)).write_csv("data.csv")
+    run(*LABEL, *QUICK, "--missing", "-1", "-o", "out.parquet")
+    out = pl.read_parquet("out.parquet")
+    assert out["species"].dtype == pl.Int64
+    assert set(out["species"].to_list()) == {7, 10}
+    numbers.with_columns(species=pl.col("species").cast(pl.String).fill_null("NA")).write_csv("data.csv")
+    run(*LABEL, *QUICK, "--missing", "NA", "-o", "again.parquet")
+    assert_frame_equal(pl.read_parquet("again.parquet"), out, check_exact=True)
+
+
+def test_a_forgotten_mark_gets_a_hint_with_the_error(data):
+    data.with_columns(species=MARKED).write_csv("data.csv")
+    sentence = refusal(*LABEL)
+    assert sentence.startswith("Error: Column 'species' of data.csv has no blank cell, so there is nothing to label: ")
+    hint = '; the column holds 32 cells "NA": give --missing NA if they stand for unknown'
+    assert sentence.endswith(f"{hint}\n")
+    assert refusal(*LABEL, "--missing", "N/A").endswith(f"{hint}\n")
+    data.with_columns(species=pl.when(pl.int_range(pl.len()) < 4).then(pl.lit("?"))).write_csv("data.csv")
+    assert 'holds one class only, ?: a classifier needs at least two; the column holds 4 cells "?": give' in refusal(
+        *LABEL
+    )
+
+
+def test_a_class_may_be_named_as_a_mark(data):
+    named = data.with_columns(species=pl.col("species").replace("dog", "NA"))
+    named.write_csv("data.csv")
+    result = run(*LABEL, *QUICK, "--quiet")
+    hint = 'the column holds 4 cells "NA": give --missing NA if they stand for unknown; without it they are a class'
+    assert result.stderr == f"Note: {hint}\n"
+    assert set(pl.read_csv(result.stdout_bytes)["species"].to_list()) == {"cat", "NA"}
+
+
+def test_without_marks_there_is_no_note(data):
+    assert data["species"].null_count() == 32
+    assert run(*LABEL, *QUICK, "--quiet").stderr == ""
+    assert "holds one class only, cat: a classifier needs at least two\n" in refusal(*LABEL, "--missing", "dog")
+
+
 def test_tables_that_a_mixture_cannot_label_are_refused(data):
     data.with_columns(probability_dog=pl.lit(1)).write_csv("data.csv")
     assert "already has a column 'probability_dog', which coxfield label adds" in refusal(*LABEL)

@@ -2,27 +2,37 @@
 
 import os
 import pty
+import warnings
+from contextlib import suppress
+from threading import Thread
 
 import pytest
 
-from command_line import FEATURES, LABEL, QUICK, flowers
+from command_line import FEATURES, LABEL, QUICK, fit, flowers, run
+from coxfield import progress
+from coxfield.apps.cli import messages
 
 
 def _at_terminal(shell, command, terminal, side):
     """Run a command whose output is a terminal, and return what it shows."""
+    shown: list[bytes] = []
+
+    def read():
+        with suppress(OSError):  # how Linux says that the other side is closed
+            while chunk := os.read(terminal, 65536):
+                shown.append(chunk)
+
+    # While the command runs: a terminal takes only some kilobytes until somebody reads them.
+    reader = Thread(target=read)
+    reader.start()
     try:
         done = shell(command, stdout=side, stderr=side)
     finally:
         os.close(side)
+        reader.join()
+        os.close(terminal)
     assert done.returncode == 0
-    shown = b""
-    try:
-        while chunk := os.read(terminal, 65536):
-            shown += chunk
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(terminal)
-    return shown.decode()
+    return b"".join(shown).decode()
 
 
 def test_predictions_can_be_piped_and_nobody_is_shown_a_bar(folder, shell):
@@ -73,3 +83,51 @@ def test_a_person_who_wants_quiet_has_it(shell):
         _at_terminal(shell, f"coxfield fit train.csv -t species {' '.join(FEATURES)} -o m.skops -q", terminal, side)
         == ""
     )
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """No patience, and warnings as a user has them."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        yield
+
+
+@pytest.mark.usefixtures("folder", "impatient")
+def test_slow_work_that_nobody_watches_is_one_plain_line_per_piece():
+    lines = fit(*FEATURES).stderr.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("Warning: leave-one-out sums of ")
+    assert lines[0].endswith(" to go")
+    assert lines[1].startswith("Warning: weights of ")
+
+
+@pytest.mark.usefixtures("data", "impatient")
+@pytest.mark.parametrize("command", [[*LABEL], [*LABEL, *QUICK], ["simulate", "--window", "0", "1", "--seed", "1"]])
+def test_those_who_want_quiet_are_not_told_of_slow_work(command):
+    assert run(*command, "--quiet").stderr == ""
+
+
+@pytest.mark.usefixtures("data", "impatient")
+def test_slow_work_is_told_of_before_what_is_gathered(capsys):
+    with messages.gathered() as caught:
+        warnings.warn("a thing\n to know", stacklevel=1)
+        warnings.warn(progress.SlowWarning("half done", "write other Python"), stacklevel=1)
+        assert capsys.readouterr().err == "Warning: half done\n"
+    assert [str(warning.message) for warning in caught] == ["a thing\n to know"]
+    messages.show_warning(caught[0].message)
+    assert capsys.readouterr().err == "Warning: a thing to know\n"
+    assert run(*LABEL).stderr.startswith("Warning: 4 graphs of 40 points: ")
+
+
+@pytest.mark.usefixtures("folder")
+def test_any_other_warning_is_one_plain_line(monkeypatch):
+    def summary(*_):
+        warnings.warn("take care", stacklevel=2)
+        return {}
+
+    monkeypatch.setattr("coxfield.apps.cli.fit._summary", summary)
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert fit(*FEATURES).stderr == "Warning: take care\n"

@@ -1,5 +1,6 @@
 """Tables and pictures: checked before the work, and written all or none."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from command_line import FEATURES, LABEL, QUICK, fit, refusal, run
 from coxfield import SLGCPClassifier
+from full_disk import SENTENCE, fill
 
 
 def test_outputs_are_checked_before_anything_is_read(folder):
@@ -68,3 +70,34 @@ def test_if_the_table_or_the_picture_fails_both_stay_as_they_were(folder, monkey
     assert "No space left on device" in refusal(*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.png")
     assert (folder / "out.csv").read_text() == (folder / "out.png").read_text() == "old"
     assert set(folder.iterdir()) == before
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize(
+    ("room", "failed", "command"),
+    [
+        (10, "model.skops", ["fit", "train.csv", "-t", "species", *FEATURES, "-o", "model.skops"]),
+        (10, "out.csv", [*LABEL, *QUICK, "-o", "out.csv"]),
+        (10, "out.parquet", [*LABEL, *QUICK, "-o", "out.parquet"]),
+        (10, "out.png", [*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.png"]),
+        (30, "out.csv", [*LABEL, *QUICK, "-o", "out.csv", "--plot", "out.svg"]),
+    ],
+    ids=["model", "csv", "parquet", "picture", "table beside a picture"],
+)
+def test_on_a_full_disk_every_file_stays_as_it_was(folder, monkeypatch, room, failed, command):
+    (folder / failed).write_text("old")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr("coxfield.plotting.encode", lambda figure, path: b"picture")
+    fill(monkeypatch, room if failed != "out.png" else 3)
+    assert refusal(*command) == f"Error: {failed} {SENTENCE}\n"
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_table_on_standard_output_that_is_full_is_a_sentence(folder):
+    fit(*FEATURES)
+    command = [sys.executable, "-m", "coxfield", "predict", "model.skops", "new.csv", "-q"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=folder, check=False)
+    assert done.returncode == 1
+    assert done.stderr == f"Error: standard output {SENTENCE}\n"

@@ -9,6 +9,7 @@ from polars.testing import assert_frame_equal
 
 from command_line import FEATURES, fit, flowers, predictions, refusal, run
 from coxfield import LGCPClassifier
+from model_archives import change_array
 from tolerances import assert_same_decisions
 
 
@@ -169,3 +170,12 @@ def test_classes_and_probabilities_come_from_one_pass(monkeypatch):
     for twice in ("predict", "predict_proba"):
         monkeypatch.setattr(LGCPClassifier, twice, None)
     assert_frame_equal(predictions("--proba"), expected)
+
+
+def test_a_model_that_no_fit_makes_is_refused_and_nothing_is_written(folder):
+    fit(*FEATURES)
+    change_array(folder / "model.skops", ["mean_"], lambda mean: mean * np.nan)
+    sentence = refusal("predict", "model.skops", "new.csv", "-o", "out.csv")
+    because = "mean_ holds numbers that are not finite: fit the model again"
+    assert sentence == f"Error: model.skops cannot be used as a model, because {because}\n"
+    assert not (folder / "out.csv").exists()

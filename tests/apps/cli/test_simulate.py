@@ -105,6 +105,7 @@ def test_no_points_are_a_table_without_rows(tmp_path):
     [
         (["--window", "0", "0", "0", "1"], "Error: the window is empty: along axis 1 it begins and ends at 0", 1),
         (["--window", "0", "1", "5", "2"], "Error: the window is inverted along axis 2, from 5 to 2", 1),
+        (["--window", "-1e308", "1e308"], "Error: the window is longer than any number along axis 1", 1),
         (["--window", "0", "nan"], "Error: the window must be finite, got 0 to nan along axis 1", 1),
         (["--window", "0", "1", "2"], "--window takes two numbers for each of one, two or three axes", 2),
         (["--window", *["0", "1"] * 4], "--window takes two numbers for each of one, two or three axes", 2),

@@ -1,12 +1,13 @@
 """The program `coxfield`: its commands, and how errors are shown."""
 
+import warnings
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import fit, label, predict, reproduce, simulate
+from coxfield.apps.cli import fit, label, messages, predict, reproduce, simulate
 
 
 class CommandGroup(TyperGroup):
@@ -15,12 +16,17 @@ class CommandGroup(TyperGroup):
     def invoke(self, ctx):
         """Run a command. The messages of this package and of the file system are sentences already."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = messages.show_warning
+                return super().invoke(ctx)
         except BrokenPipeError:  # the reader of a pipe has closed it; typer handles that
             raise
         except (ValueError, OSError) as error:
-            typer.secho(f"Error: {' '.join(str(error).split())}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(1) from error
+            sentence = " ".join(str(error).split())
+        except MemoryError:
+            sentence = "there is not enough memory for this: give fewer rows or columns, or a coarser resolution"
+        typer.secho(f"Error: {sentence}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(1)
 
 
 # Help is plain text: boxes would break the lines of the examples, and readers copy these.

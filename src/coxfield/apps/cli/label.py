@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coxfield.apps.cli import messages, options, outputs
+from coxfield.apps.cli.label_summary import summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from coxfield import SLGCPClassifier
     from coxfield.io.tables import Table
-
-LOUDEST = 3  # covariances that the summary names
-AUDIBLE = 0.005  # share that is not rounded to 0 %
 
 
 class Inference(StrEnum):
@@ -41,6 +39,12 @@ def label(
             "--target", "-t", metavar="COLUMN", help="Column of the classes. It is blank in the rows to label."
         ),
     ],
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="VALUE", help="Value of the target that stands for a blank cell. Repeat the option for more."
+        ),
+    ] = None,
     output: options.TableOutputOption = None,
     plot: Annotated[
         Path | None,
@@ -82,6 +86,8 @@ def label(
     to trust. One label per class is enough to start. All columns except the target and the id are features. Features
     must be numbers, and features with large numbers count more: give all of them comparable units.
 
+    A cell is blank if it is empty. If other values stand for unknown, such as NA or ?, name them with --missing.
+
     The result has all columns of the table, with the target filled in. Added columns are: given, whether the label was
     in the table; and for each class probability_CLASS. A summary is printed to standard error. It says which
     covariances speak, and how many errors to expect.
@@ -97,6 +103,7 @@ def label(
     \b
     Examples:
       coxfield label data.csv --target species -o labelled.csv --plot picture.png
+      coxfield label data.csv -t species --missing NA --missing '?' -o labelled.csv
       coxfield label data.parquet -t species --id plant -d year -o labelled.parquet
       cat data.csv | coxfield label - -t species -f length -f width | head -n 3
       coxfield label data.csv -t species --id plant -d year --inference map -o labelled.csv
@@ -108,8 +115,9 @@ def label(
     from coxfield import SLGCPClassifier
 
     outputs.check(output, plot, inputs=[table])
-    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop)
-    known, given, X = rows.known_labels(target), ~rows.missing_labels(target), rows.features(names)
+    marks = {target: missing or []}
+    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks)
+    known, given, X = _known(rows, target), ~rows.missing_labels(target), rows.features(names)
     _check_names(rows, known, inference)
     if not (X - X[0]).any():
         raise ValueError(f"{rows.name} has the same features in all rows, so they cannot be told apart: add features")
@@ -122,7 +130,21 @@ def label(
         typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
     outputs.write(result, output, picture, plot)
     if not quiet:
-        messages.print_summary(_summary(model, names, given, output, plot), err=True)
+        messages.print_summary(summary(model, names, given, output, plot), err=True)
+
+
+def _known(rows: "Table", target: str) -> "NDArray":
+    """The classes of the rows that have one. Those who may have forgotten --missing are told so."""
+    from coxfield.io.marks import hint
+
+    advice = hint(rows.rows[target])
+    try:
+        known = rows.known_labels(target)
+    except ValueError as error:
+        raise ValueError(f"{error}; {advice}" if advice else str(error)) from None
+    if advice:
+        typer.echo(f"Note: {advice}; without it they are a class", err=True)
+    return known
 
 
 def _resolved(inference: Inference, length_scale: float | None) -> Inference:
@@ -155,7 +177,7 @@ def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArr
 
     y = np.full(len(given), None, dtype=object)
     y[given] = known
-    with warnings.catch_warnings(record=True) as caught:
+    with messages.gathered() as caught:
         for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
             warnings.simplefilter("always", kind)
         model.fit(X, y)
@@ -208,7 +230,7 @@ def _picture(
     from coxfield import plotting
     from coxfield.progress import progress
 
-    with progress("picture", 1, model.verbose):
+    with progress("picture", None, model.verbose):
         if model.inference_ == "mixture":
             figure = plotting.figure(11, 4.6)
             pair = names if len(names) == 2 else None
@@ -219,70 +241,3 @@ def _picture(
             look = {"feature_names": names, "title": target}
             plotting.plot_labelling(X, model.transduction_, given, certified, ax=figure.subplots(), **look)
         return plotting.encode(figure, plot)
-
-
-def _summary(
-    model: "SLGCPClassifier", features: list[str], given: "NDArray", output: Path | None, plot: Path | None
-) -> dict[str, str]:
-    """The lines of the summary of a labelling."""
-    sizes = []
-    for name in model.classes_.tolist():
-        of_class = model.transduction_ == name
-        sizes.append(f"{messages.label_text(name)}: {(of_class & given).sum()} -> {of_class.sum()}")
-    summary = {
-        "Rows": f"{len(given)} ({given.sum()} labelled, {(~given).sum()} blank)",
-        "Features": messages.counted(features),
-        "Classes": messages.counted(sizes),
-    }
-    summary |= _committee(model) if model.inference_ == "mixture" else _field(model)
-    if model.inference_ == "map":
-        summary |= _certainty(model, given)
-    else:
-        summary |= _doubt(model, given)
-    return summary | {name: str(path) for name, path in (("Table", output), ("Picture", plot)) if path is not None}
-
-
-def _committee(model: "SLGCPClassifier") -> dict[str, str]:
-    """Which covariances speak, and how loud each voice is."""
-    columns = [model.members_[name].tolist() for name in ("covariance", "effective_rank", "without_mode_0", "share")]
-    members = [
-        f"{name}, effective rank {rank:.0f}{', without mode 0' if centred else ''}: {100 * share:.0f} %"
-        for name, rank, centred, share in zip(*columns, strict=True)
-        if share >= AUDIBLE
-    ]
-    left = len(members) - LOUDEST
-    more = [f"{left} more: {100 * sum(columns[3][LOUDEST:]):.0f} %"] if left > 0 else []
-    voices = [f"{name}: {100 * loudness:.0f} %" for name, loudness in model.voices_.items() if loudness > 0]
-    return {"Covariances": "; ".join([*members[:LOUDEST], *more]), "Voices": "; ".join(voices)}
-
-
-def _field(model: "SLGCPClassifier") -> dict[str, str]:
-    """The kernel of the label field, and how it was chosen."""
-    path = model.selection_path_
-    error = f"{path['cv_error'][path['chosen']].item():.4g}"
-    loss = (
-        {"Cross-validation log loss": f"{path['cv_log_loss'][path['chosen']].item():.4g}"}
-        if "cv_log_loss" in path
-        else {}
-    )
-    return {"Kernel": str(model.kernel_), "Cross-validation error": error, **loss}
-
-
-def _certainty(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
-    """How much of the most probable labelling is proven."""
-    blank, proven = int((~given).sum()), int(model.certified_[~given].sum())
-    return {
-        "Energy": f"{model.energy_:.10g}",
-        "Relative gap": f"{model.result_.relative_gap:.2g} (up to {model.tolerance:g} counts as none)",
-        # Rounded down, so that 100% means all labels.
-        "Certified": f"{proven} of the {blank} labels found ({1000 * proven // blank / 10:g}%)",
-    }
-
-
-def _doubt(model: "SLGCPClassifier", given: "NDArray") -> dict[str, str]:
-    """How many errors the label distributions predict, and how exactly these are known if they were drawn."""
-    largest = model.label_distributions_[~given].max(axis=1)
-    doubt = {"Errors to expect": f"{(1 - largest).sum():.1f} of the {len(largest)} labels found, if the model is right"}
-    if hasattr(model, "marginal_errors_"):
-        doubt["Standard error of probabilities"] = f"at most {model.marginal_errors_.max():.2g}"
-    return doubt

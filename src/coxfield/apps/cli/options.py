@@ -1,5 +1,6 @@
 """Options that several commands have, and functions that interpret them."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,8 +43,33 @@ TableOutputOption = Annotated[
         help="A .csv, .csv.gz or .parquet file. It is replaced if it exists. Default: CSV on standard output.",
     ),
 ]
-JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of threads; -1 for one per processor.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar and no summary.")]
+
+
+def check_jobs(jobs: int | None) -> int | None:
+    """Refuse a number of threads or processes that is neither positive nor -1."""
+    if jobs is not None and jobs < 1 and jobs != -1:
+        raise typer.BadParameter(f"{jobs} is no number of workers: give 1 or more, or -1 for one per processor")
+    return jobs
+
+
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", callback=check_jobs, help="Number of threads; -1 for one per processor."),
+]
+
+
+def _hush(quiet: bool) -> bool:
+    """Those who want quiet are not told either that work takes long."""
+    if quiet:
+        from coxfield.progress import SlowWarning
+
+        warnings.simplefilter("ignore", SlowWarning)
+    return quiet
+
+
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", callback=_hush, help="Show no progress bar and no summary.")
+]
 
 
 def length_scales(length_scale: float | None) -> list[float] | None:
@@ -70,10 +96,14 @@ def read_features(
     feature: list[str] | None,
     drop: list[str] | None,
     weight: str | None = None,
+    missing: dict[str, list[str]] | None = None,
 ) -> "tuple[Table, list[str]]":
-    """Read a table, and find its features: the columns in `feature`, or all columns that have no other role."""
+    """Read a table, and find its features: the columns in `feature`, or all columns that have no other role.
+
+    `missing` are the values that stand for a blank cell, by column.
+    """
     from coxfield.io import tables
 
     numbers = [*feature, *([] if weight is None else [weight])] if feature else None
-    rows = tables.read(table, verbatim=[*verbatim, *(drop or ())], numbers=numbers)
+    rows = tables.read(table, verbatim=[*verbatim, *(drop or ())], numbers=numbers, missing=missing)
     return rows, rows.feature_names(apart=(*verbatim, weight), only=feature or (), drop=drop or ())

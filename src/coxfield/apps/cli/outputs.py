@@ -38,4 +38,16 @@ def write(rows: "pl.DataFrame", output: Path | None, picture: bytes | None, plot
         if output is not None:
             tables.write(rows, output)
     if output is None:
+        print_table(rows)
+
+
+def print_table(rows: "pl.DataFrame") -> None:
+    """Write a table to standard output, as CSV."""
+    from coxfield.utils.whole_files import FileNotWrittenError
+
+    try:
         typer.echo(rows.write_csv().encode(), nl=False)
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except OSError as error:
+        raise FileNotWrittenError("standard output", error) from error

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coxfield.apps.cli import messages, options
+from coxfield.apps.cli import messages, options, outputs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,7 +62,7 @@ def predict(
     rows = tables.read(table, verbatim={saved.target, kept}.difference(saved.features))
     result = _predictions(saved, rows, kept, proba, messages.watched(quiet))
     if output is None:
-        typer.echo(result.write_csv().encode(), nl=False)
+        outputs.print_table(result)
     else:
         tables.write(result, output)
     if not quiet:
@@ -102,8 +102,7 @@ def _predict(model: "LGCPClassifier", X: "NDArray", proba: bool, watched: bool) 
         for start in range(0, len(X), ROWS_AT_ONCE):
             part = X[start : start + ROWS_AT_ONCE]
             parts.append(model.predict_with_proba(part) if proba else (model.predict(part), None))
-            if done is not None:
-                done(len(part))
+            done(len(part))
     classes, probabilities = zip(*parts, strict=True)
     return np.concatenate(classes), np.concatenate(probabilities) if proba else None
 

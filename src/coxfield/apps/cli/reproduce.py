@@ -27,7 +27,12 @@ def reproduce(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the page and the records.")
     ] = Path("report"),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of processes; -1 for one per processor.")] = -1,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", callback=options.check_jobs, help="Number of processes; -1 for one per processor."
+        ),
+    ] = -1,
     again: Annotated[bool, typer.Option("--again", help="Compute again what has been computed before.")] = False,
     names: Annotated[bool, typer.Option("--list", help="List the items and exit.")] = False,
     quiet: options.QuietOption = False,
@@ -89,8 +94,7 @@ def _perform(
         for record in perform(todo, records, n_jobs=jobs):
             counts[record.status] += 1
             failures += [record] if record.status == FAILED else []
-            if done is not None:
-                done(1)
+            done(1)
     return counts, failures
 
 

@@ -94,7 +94,7 @@ def simulate(
     outputs.check(output, plot)
     process = LogGaussianCoxProcess(_kernel(kernel, length_scale, variance), mean)
     seed = secrets.randbelow(2**32) if seed is None else seed
-    with warnings.catch_warnings(record=True) as caught:
+    with messages.gathered() as caught:
         warnings.simplefilter("always", CoarseGridWarning)
         pattern = process.sample(sides, resolution=resolution, random_state=seed)
     picture = None if plot is None else _picture(pattern, plot)
