@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 
-.PHONY: help demo test lint types unit test-portable test-oldest test-newest bench bench-quick format clean
+.PHONY: help demo test lint types unit test-portable test-oldest test-newest fuzz bench bench-quick format clean
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -42,6 +42,14 @@ test-oldest: $(READY)   ## all tests with the oldest versions that pyproject.tom
 
 test-newest: $(READY)   ## all tests with the newest versions there are, in .venv-newest
 	$(BIN)/python tools/portable.py --newest
+
+CASES ?= 20000
+FUZZ := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m
+fuzz: $(READY)      ## wild data, options and files, stopped commands, memory over time (CASES=100000: more; an hour)
+	$(FUZZ) fuzz.run --cases $(CASES)
+	$(FUZZ) fuzz.model_files --cases 10000
+	$(FUZZ) fuzz.interruptions
+	$(FUZZ) fuzz.soak --output report/memory.png
 
 $(PEERS): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt

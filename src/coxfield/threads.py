@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import joblib
@@ -39,6 +40,8 @@ def use(n_jobs: int | None) -> Iterator[None]:
     ...         count()
     3
     """
+    if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}")
     # Settled at once: inside, limits on the BLAS would change what None means.
     token = _CHOSEN.set(count() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
     try:

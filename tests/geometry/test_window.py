@@ -11,6 +11,7 @@ from coxfield.geometry.window import Window, check_points
     [
         ([(0, 10), (3, 3)], "the window is empty: along axis 2 it begins and ends at 3; give"),
         ([(10, 0)], "inverted along axis 1, from 10 to 0: give"),
+        ([(0, 1), (-1e308, 1e308)], "longer than any number along axis 2, from -1e.308 to 1e.308: give"),
         ([(0, np.nan)], "must be finite, got 0 to nan along axis 1: give"),
         ([(0, np.inf)], "must be finite, got 0 to inf along axis 1: give"),
         ([0, 10, 0, 10], r"one \(low, high\) pair per axis, such as .*got \[0, 10, 0, 10\]"),

@@ -98,6 +98,10 @@ def _checked(sides) -> tuple[tuple[float, float], ...]:
             raise ValueError(
                 f"the window is inverted along axis {axis}, from {low:g} to {high:g}: give the lower end first"
             )
+        if not math.isfinite(high - low):
+            raise ValueError(
+                f"the window is longer than any number along axis {axis}, from {low:g} to {high:g}: give nearer ends"
+            )
     return tuple((low, high) for low, high in pairs.tolist())
 
 

@@ -1,0 +1,164 @@
+"""What must hold in every case: a refusal in one sentence, or finite probabilities, in bounded time and memory."""
+
+import resource
+import time
+import traceback
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from fuzz.cases import evaluate
+from fuzz.refusals import place, refusal
+
+SECONDS = 10.0
+MEGABYTES = 500
+TOLERANCE = {"float32": 1e-6, "float64": 1e-9}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended: "fitted", "refused by ours", "refused by scikit-learn", "refused by kernel", or "FAILED"."""
+
+    kind: str
+    key: str = ""
+    """For a failure, the same for all cases with the same bug; for a refusal, its sentence."""
+    detail: str = ""
+
+    @property
+    def failed(self):
+        """Whether an invariant does not hold."""
+        return self.kind == "FAILED"
+
+
+class BrokenError(Exception):
+    """An invariant that does not hold, and in which step."""
+
+
+@contextmanager
+def listening():
+    """The places of all RuntimeWarnings in the block, each by the line of the package that was running."""
+    heard = []
+
+    def hear(message, category, *_):
+        if issubclass(category, RuntimeWarning):
+            heard.append((str(message), place(traceback.extract_stack())))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = hear
+        yield heard
+
+
+def examine(case):
+    """Run a case and compare it with the invariants."""
+    start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with listening() as heard:
+        outcome = _ended(case)
+    seconds = time.process_time() - start  # of this process: other programs may be busy too
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    if outcome.failed:
+        return outcome
+    if heard:
+        message, where = heard[0]
+        return Outcome("FAILED", f"RuntimeWarning at {where}", message)
+    if seconds > SECONDS:
+        return Outcome(
+            "FAILED", f"slow: {case.estimator} {case.options.get('inference', '')}", f"{seconds:.0f} seconds"
+        )
+    if grown > MEGABYTES:
+        return Outcome("FAILED", f"large: {case.estimator}", f"{grown:.0f} MB")
+    return outcome
+
+
+def _ended(case):
+    """The outcome of a case, without time, memory and warnings."""
+    X, y = evaluate(case.X.source), None
+    try:
+        y, asked = evaluate(case.y.source), [evaluate(query.source) for query in case.queries]
+        estimator = evaluate(case.constructor)
+    except Exception:  # a constructor of pandas or of scikit-learn's kernels refuses, before the package is asked
+        return Outcome("refused by scikit-learn", "not a case")
+    try:
+        weighted = {} if case.weights is None else {"sample_weight": np.array(case.weights)}
+        estimator.fit(X, y, **weighted)
+    except Exception as error:
+        return _refused(error)
+    return _asked(estimator, X, asked)
+
+
+def _refused(error, step="fit"):
+    found = refusal(error)
+    if found.fault:
+        return Outcome(
+            "FAILED", f"{type(error).__name__} ({found.fault}) at {found.where}", f"{step}: {found.sentence}"
+        )
+    return Outcome(f"refused by {found.who}", found.sentence)
+
+
+def _asked(estimator, X, asked):
+    """Check what a fitted estimator says."""
+    questions = [("training", lambda: check_training(estimator))]
+    questions += [("the training points", lambda: check_queries(estimator, X))]
+    questions += [("queries", lambda query=query: check_queries(estimator, query)) for query in asked]
+    for step, check in questions:
+        try:
+            check()
+        except BrokenError as broken:
+            return Outcome("FAILED", f"{type(estimator).__name__} {step}: {broken}", "")
+        except Exception as error:  # a query may be refused, like data
+            outcome = _refused(error, step)
+            if outcome.failed or step != "queries":
+                return outcome
+    return Outcome("fitted")
+
+
+def check_training(estimator):
+    """What is said about the training points without asking about queries."""
+    if hasattr(estimator, "loo_predict_proba"):
+        check_probabilities(estimator.loo_predict_proba(), "loo_predict_proba")
+        check_labels(estimator, estimator.loo_predict(), "loo_predict")
+        check_numbers(estimator.loo_class_scores(), "loo_class_scores")
+    if hasattr(estimator, "transduction_"):
+        check_labels(estimator, estimator.transduction_, "transduction_")
+        check_probabilities(estimator.label_distributions_, "label_distributions_")
+    mixes = getattr(estimator, "inference_", "") == "mixture"
+    if mixes and np.isin(estimator.suggest(), estimator._few_labels.rows).any():
+        raise BrokenError("suggest names a labelled row")
+
+
+def check_queries(estimator, X):
+    """What is said about queries. A graph has none."""
+    if sparse.issparse(X) and not estimator.__sklearn_tags__().input_tags.sparse:
+        return
+    probabilities = estimator.predict_proba(X)
+    check_probabilities(probabilities, "predict_proba")
+    check_labels(estimator, estimator.predict(X), "predict")
+    if probabilities.shape != (len(estimator.predict(X)), len(estimator.classes_)):
+        raise BrokenError("predict_proba has a wrong shape")
+    if hasattr(estimator, "decision_function"):
+        check_numbers(estimator.decision_function(X), "decision_function")
+
+
+def check_probabilities(values, name):
+    """Finite, not negative, and with sum one in every row."""
+    values = np.asarray(values)
+    if not np.isfinite(values).all():
+        raise BrokenError(f"{name} is not finite")
+    tolerance = TOLERANCE.get(str(values.dtype), 1e-9)
+    if (values < 0).any() or (np.abs(values.sum(axis=1, dtype=float) - 1) > tolerance).any():
+        raise BrokenError(f"{name} does not sum to one")
+
+
+def check_labels(estimator, labels, name):
+    """Labels are classes."""
+    if not np.isin(np.asarray(labels), estimator.classes_).all():
+        raise BrokenError(f"{name} gives labels that are no classes")
+
+
+def check_numbers(values, name):
+    """Scores may be infinite, but never NaN."""
+    if np.isnan(values).any():
+        raise BrokenError(f"{name} is NaN")
