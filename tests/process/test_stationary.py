@@ -46,7 +46,7 @@ def test_what_is_no_kernel_is_refused():
     [
         (RBF(1.0) + kernels.WhiteKernel(0.1), "jumps at distance zero.*leave WhiteKernel out"),
         (Drifting(), "calls itself stationary, but its values change"),
-        (kernels.CompoundKernel([RBF(1.0), RBF(2.0)]), "has several values for each pair of points"),
+        (kernels.CompoundKernel([RBF(1.0), RBF(2.0)]), r"CompoundKernel.* returned an array of shape \(1, 5, 2\)"),
         (RBF([1.0, 2.0, 3.0]), "length_scale has 3 entries but the data have 2 features"),
         (RBF(-1.0), "length_scale of the covariance must be positive"),
         (RBF(np.nan), "length_scale of the covariance must be positive"),
