@@ -13,7 +13,7 @@ from coxfield.process import Grid, Intensity, Window
         ([(0, 4), (0, 1)], (3, 5), (3, 5)),
         ([(0, 100), (0, 1)], 10, (10, 1)),
         ((0, 1), None, (1024,)),
-        ([(0, 1e308), (0, 5e307)], 8, (8, 4)),
+        ([(0, 1e100), (0, 5e99)], 8, (8, 4)),
     ],
 )
 def test_resolution_is_of_the_longest_side_or_of_each(window, resolution, shape):
@@ -62,3 +62,8 @@ def test_intensities_are_finite_and_not_negative(values):
 def test_intensities_have_a_value_per_cell():
     with pytest.raises(ValueError, match=r"needs one value per cell, got values of shape \(3,\)"):
         Intensity(Grid.over((0, 1), 2), np.ones(3))
+
+
+def test_windows_whose_volume_may_be_no_number_are_refused():
+    with pytest.raises(ValueError, match=r"the window is 2e.100 long, and fields are drawn on up to 1e.100: measure"):
+        Grid.over([(0, 1), (-1e100, 1e100)])

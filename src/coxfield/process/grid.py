@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Cells along the longest side, by dimension; a field then takes about a second.
 DEFAULT_RESOLUTION = {1: 1024, 2: 256, 3: 48}
+LONGEST = 1e100  # side of a window: volumes, and lags on a torus that is much longer, are still numbers
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Grid:
         if window.dimension not in DEFAULT_RESOLUTION:
             raise ValueError(
                 f"fields are drawn in one, two or three dimensions, but the window has {window.dimension}: drop axes"
+            )
+        if window.lengths.max() > LONGEST:
+            raise ValueError(
+                f"the window is {window.lengths.max():g} long, and fields are drawn on up to {LONGEST:g}: measure its "
+                "sides and the length scale in a larger unit"
             )
         if resolution is None:
             resolution = DEFAULT_RESOLUTION[window.dimension]
@@ -83,7 +89,7 @@ def _shape(window: Window, resolution) -> tuple[int, ...]:
     counts = np.asarray(resolution)
     whole = ((counts == np.rint(counts)) & (counts >= 1)).all()
     if counts.ndim == 0:  # along the longest side; at least one cell along the others
-        counts = np.maximum(np.rint(counts * (window.lengths / window.lengths.max())), 1)
+        counts = np.maximum(np.rint(counts * window.lengths / window.lengths.max()), 1)
     if not whole or counts.shape != (window.dimension,):
         raise ValueError(
             f"resolution must be one positive whole number, or one per axis, which is {window.dimension} numbers here; "
