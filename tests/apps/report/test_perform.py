@@ -1,9 +1,12 @@
+import warnings
+
 import pytest
 
-from coxfield.apps.report.perform import perform
-from coxfield.apps.report.records import Records
+from coxfield.apps.report.perform import attempt, perform
+from coxfield.apps.report.records import DONE, Records
 from coxfield.apps.report.tasks import Task
 from coxfield.datasets import DatasetUnavailableError
+from coxfield.progress import SlowWarning
 
 
 def square(x):
@@ -46,3 +49,16 @@ def test_each_record_is_kept_before_the_next_task_begins(records):
     assert records.current(tasks[0]) is not None
     assert records.current(tasks[1]) is None
     work.close()  # as when a run is stopped
+
+
+def slow_task():
+    warnings.warn(SlowWarning("counting: 1 % done"), stacklevel=1)
+    return {}
+
+
+def test_tasks_that_take_long_say_nothing_of_it():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        record = attempt(Task("slow", slow_task, {}))
+    assert record.status == DONE
+    assert seen == []

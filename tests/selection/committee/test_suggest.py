@@ -52,21 +52,24 @@ def test_features_give_the_mean_of_the_covariances_of_the_members():
     few = learned(X)
     rows = np.array([5, 1, 40])
     features = committee_features(few.committee, few.shape, rows)
-    expected = np.zeros((3, 3))
+    expected, condition = np.zeros((3, 3)), 1.0
     for member, share in zip(few.committee.members, few.committee.shares, strict=True):
         if member.source >= 0:
             modes, first = few.shape.modes[member.source], int(member.means)
             values, vectors = modes.values[first:], modes.vectors[:, first:]
             heat = (vectors * np.exp(-member.parameter * (values - values[0]))) @ vectors.T
         else:
-            white = few.shape.axes.coordinates(X) / np.sqrt(few.shape.axes.shrunk(member.parameter))
+            shrunk = few.shape.axes.shrunk(member.parameter)
+            white = few.shape.axes.coordinates(X) / np.sqrt(shrunk)
             heat = white @ white.T
+            condition = max(condition, np.sqrt(shrunk.max() / shrunk.min()))
         scales = np.sqrt(np.diag(heat))
         expected += share * (heat / np.outer(scales, scales))[np.ix_(rows, rows)]
     assert any(member.source < 0 for member in few.committee.members)
     assert any(member.source >= 0 for member in few.committee.members)
-    # x exp(-x) is below 1, so that rounding of an exponent costs no more than that of a product.
-    assert_close(features @ features.T, expected, terms=features.shape[1], scale=1.0)
+    # x exp(-x) is below 1, so that rounding of an exponent costs no more than that of a product. Coordinates are
+    # rounded relative to the longest axis, and divided by the length of their own.
+    assert_close(features @ features.T, expected, terms=features.shape[1], scale=1.0, condition=condition)
 
 
 def test_points_far_from_the_origin_keep_their_coordinates():

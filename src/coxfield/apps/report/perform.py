@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from coxfield.apps.report.records import DONE, FAILED, UNAVAILABLE, Record, new_record
 from coxfield.datasets import DatasetUnavailableError
+from coxfield.progress import SlowWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +53,9 @@ def attempt(task: Task) -> Record:
     """Do a task. If its data are missing, or if it fails, the record says so, and other tasks go on."""
     start = perf_counter()
     try:
-        result = task.function(**task.arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SlowWarning)  # tasks take long, and their number is shown
+            result = task.function(**task.arguments)
     except DatasetUnavailableError as error:
         return new_record(task, UNAVAILABLE, reason=_sentence(error))
     except Exception as error:
