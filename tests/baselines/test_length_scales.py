@@ -52,3 +52,9 @@ def test_what_cannot_be_tried_is_refused(wrong):
 def test_points_that_are_all_the_same_have_no_length_scale():
     with pytest.raises(ValueError, match=r"all points are the same.*give length_scale"):
         candidates(np.full((4, 2), 0.1), None)
+
+
+def test_points_whose_range_is_no_number_have_length_scales():
+    found = candidates(np.array([[-1.7e308], [1.7e308], [0.0]]), None)
+    assert np.isfinite(found).all()
+    assert (found > 0).all()

@@ -19,6 +19,7 @@ from pathlib import Path
 from fuzz.stoppable import COMMANDS, prepare
 
 SECONDS = 1.0  # in which Ctrl-C must end a command
+LINGER = 10.0  # seconds after which other processes of a command that has ended must be gone
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGKILL": signal.SIGKILL}
 INTERRUPTED = 130
 
@@ -31,6 +32,8 @@ class Ending:
     errors: str
     seconds: float
     """From the signal to the end; from the start if there was no signal."""
+    left: bool = False
+    """Whether processes that it has started are still there."""
 
 
 @dataclass
@@ -48,48 +51,64 @@ class Tally:
     faults: list = field(default_factory=list)
 
 
-def start(words, folder):
+def start(words, folder, errors):
     """Start a command in a group of processes of its own, as a terminal does."""
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     arguments = [sys.executable, "-m", "coxfield", *words]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    return subprocess.Popen(arguments, cwd=folder, env=environment, text=True, start_new_session=True, **pipes)
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": errors, "stdin": subprocess.DEVNULL}
+    return subprocess.Popen(arguments, cwd=folder, env=environment, start_new_session=True, **pipes)
 
 
-def finish(process, since):
-    """Wait for the end of a process."""
-    _, errors = process.communicate(timeout=300)
-    return Ending(process.returncode, errors, time.perf_counter() - since)
+def finish(process, errors, since):
+    """Wait for the end of a process, and for a while for those that it has started: they may say something too."""
+    code = process.wait(timeout=600)
+    seconds = time.perf_counter() - since
+    until = time.perf_counter() + LINGER
+    while (left := is_alive(process.pid)) and time.perf_counter() < until:
+        time.sleep(0.05)
+    errors.seek(0)
+    return Ending(code, errors.read().decode(), seconds, left)
+
+
+def is_alive(group):
+    """Whether a group of processes has members."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def run(command, folder, moment=None, which=None):
+    """Run a command. If a moment is given, send a signal to it and to all processes that it has started."""
+    with tempfile.TemporaryFile() as errors:
+        since, process = time.perf_counter(), start(command.words, folder, errors)
+        if moment is not None:
+            time.sleep(moment)
+            since = time.perf_counter()
+            if process.poll() is None:
+                os.killpg(process.pid, SIGNALS[which])
+        return finish(process, errors, since)
 
 
 def undisturbed(command, folder):
-    """Run a command to its end."""
-    since = time.perf_counter()
-    ending = finish(start(command.words, folder), since)
+    """Run a command to its end, and return how long it took."""
+    ending = run(command, folder)
     assert ending.code == 0, ending.errors
-    return ending
-
-
-def disturbed(command, folder, moment, which):
-    """Run a command, and send a signal to it and to all processes that it has started."""
-    process = start(command.words, folder)
-    time.sleep(moment)
-    since = time.perf_counter()
-    if process.poll() is None:
-        os.killpg(process.pid, SIGNALS[which])
-    return finish(process, since)
+    return ending.seconds
 
 
 class Experiment:
     """One command, its folder, and what an undisturbed run makes of it."""
 
-    def __init__(self, command, home):
+    def __init__(self, command, home, warm_up=True):
         self.command, self.home = command, home
         self.inputs = home / f"{command.name}-inputs"
         prepare(self.inputs)
         self.made = self.fresh()
-        undisturbed(command, self.made)  # the first run compiles and caches
-        self.duration = undisturbed(command, self.fresh()).seconds
+        self.duration = undisturbed(command, self.made)
+        if warm_up:  # the first run compiles and caches, and takes longer
+            self.duration = undisturbed(command, self.fresh())
 
     def fresh(self):
         """A new folder with the inputs, and with old files where the outputs will be."""
@@ -104,7 +123,7 @@ class Experiment:
         """Stop the command once, judge what is left, and run it again."""
         folder = self.fresh()
         before = {path.name for path in folder.iterdir()}
-        ending = disturbed(self.command, folder, moment, which)
+        ending = run(self.command, folder, moment, which)
         tally.moments += 1
         tally.slowest = max(tally.slowest, ending.seconds)
         found = [*faults_of_ending(ending, which, tally), *self.faults_of_files(folder, before, which, tally)]
@@ -137,6 +156,8 @@ class Experiment:
 
 def faults_of_ending(ending, which, tally):
     """Ctrl-C must end a command soon, with one line and its own exit code."""
+    if ending.left:
+        yield "processes are left"
     if which == "SIGKILL" or ending.code == 0:
         return
     if ending.code == -signal.SIGINT or ("Traceback" in ending.errors and "coxfield" not in ending.errors):

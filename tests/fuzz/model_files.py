@@ -60,8 +60,8 @@ def _judged(base, name, path):
     try:
         saved = model_file.load(path)
     except model_file.ModelFileError as error:
-        sentence = str(error)
-        return Outcome(REFUSED if "\n" not in sentence else FAILED, sentence.replace(str(path), "MODEL"))
+        sentence = str(error).replace(str(path), "MODEL")
+        return Outcome(REFUSED if sentence.isascii() and sentence.isprintable() else FAILED, ascii(sentence)[1:-1])
     model = saved.model
     repr(model)
     model.set_params(n_jobs=None)

@@ -118,6 +118,8 @@ def draw(records, path):
     for ax, record in zip(figure.subplots(1, len(records), squeeze=False)[0], records, strict=True):
         ax.plot(record.calls, record.memory, ".-")
         ax.set(title=f"{record.name}: {record.growth():+.2f} MB", xlabel="calls", ylabel="resident memory in MB")
+        # A line that is flat to within what is tolerated should look flat.
+        ax.set_ylim(min(record.memory) - MEGABYTES, max(record.memory) + MEGABYTES)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
 

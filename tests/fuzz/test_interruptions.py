@@ -17,7 +17,7 @@ QUICK = Stoppable(
 
 @pytest.fixture(scope="module")
 def experiment(tmp_path_factory):
-    return Experiment(QUICK, tmp_path_factory.mktemp("home"))
+    return Experiment(QUICK, tmp_path_factory.mktemp("home"), warm_up=False)
 
 
 @pytest.mark.parametrize("which", ["SIGINT", "SIGKILL"])
@@ -42,6 +42,7 @@ def test_endings_that_a_person_would_not_like_are_seen():
     assert "not one line" in faults(130, "")[0]
     assert faults(130, "Stopped\n", seconds=2.0) == ["took 2.0 seconds"]
     assert faults(-signal.SIGKILL, "", which="SIGKILL") == []
+    assert list(faults_of_ending(Ending(0, "", 0.1, left=True), "SIGINT", Tally())) == ["processes are left"]
 
 
 def test_a_signal_before_the_package_runs_is_counted_apart():

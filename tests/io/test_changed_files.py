@@ -86,6 +86,19 @@ def test_types_that_a_model_has_no_need_of_are_named_and_refused(path, stranger,
         model_file.load(path)
 
 
+def test_names_of_types_are_few_and_on_one_line(path):
+    save(LGCPClassifier(selection=None).fit(X, NAMES), path)
+    odd = [{**plain(1), "__loader__": "ObjectNode", "__module__": f"a\n\ud800{number}"} for number in range(20)]
+    for node in odd:
+        del node["content"]
+    several = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": odd}
+    change(path, ["verbose"], several)
+    with pytest.raises(ModelFileError, match=r"is refused as unsafe: .* and 14 more, which is no part") as caught:
+        model_file.load(path)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).isascii()
+
+
 LADDER = ("kernel_", "ladders", 0)
 
 

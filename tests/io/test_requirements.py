@@ -39,6 +39,14 @@ def test_quoted_values_are_short_and_on_one_line():
     assert len(quoted("x" * 10**6)) <= MOST_LETTERS + 3
 
 
+def test_quoted_values_can_be_written_everywhere():
+    class Odd:
+        def __repr__(self):
+            return "\ud800\u2028 é"
+
+    assert quoted(Odd()).isascii()
+
+
 @pytest.mark.parametrize(
     ("value", "number", "integer", "text"),
     [

@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 FORMAT = "coxfield model 3"
 DESCRIPTION = "coxfield.json"  # the member that has the names of the columns
+MOST_NAMES = 6  # of types in a message
 
 _KERNELS = tuple(
     f"{kernels.__name__}.{name}"
@@ -254,7 +256,10 @@ def _built(source: Path | bytes, path: Path) -> Any:
 def _strangers(source: Path | bytes) -> str:
     """The types in a file that are no part of a model, for a message; empty if there are none. Nothing is built."""
     kind = "data" if isinstance(source, bytes) else "file"
-    return ", ".join(name for name in skops.io.get_untrusted_types(**{kind: source}) if name not in TRUSTED)
+    names = [name for name in skops.io.get_untrusted_types(**{kind: source}) if name not in TRUSTED]
+    # A type of a file may have any name, such as one of many lines.
+    shown = [name if re.fullmatch(r"[\w.<>]{1,200}", name, re.ASCII) else quoted(name) for name in names[:MOST_NAMES]]
+    return ", ".join(shown) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
 
 
 def _refuse_boolean_keys(model: LGCPClassifier) -> None:

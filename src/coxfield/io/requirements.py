@@ -35,7 +35,7 @@ def quoted(value: Any) -> str:
     >>> quoted("a b")
     "'a b'"
     """
-    text = " ".join(repr(value).split())
+    text = " ".join(repr(value).split()).encode("ascii", "backslashreplace").decode()
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
 
 
