@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
+from coxfield import LGCPClassifier
 from coxfield.engine.weights import Segments, Shares
+from coxfield.kernels.member import Member
 from coxfield.kernels.mixture_sums import MixtureSums, power
 from mixtures import by_loops, example, problem
+from tolerances import assert_close
 
 DATA = problem()
 MIXTURE = example(DATA)
@@ -46,3 +50,14 @@ def test_a_power_never_overflows():
     with np.errstate(over="raise"):
         assert np.isfinite(power(np.array([-1e6]), -0.5)).all()
     assert power(np.array([-np.inf]), 0.0).tolist() == [1.0]
+
+
+def test_scores_of_members_with_a_variance_are_sums_of_the_covariance():
+    rng = np.random.default_rng(5)
+    y = np.arange(30) % 2
+    X, queries = rng.normal(size=(30, 2)) + y[:, None], rng.normal(size=(7, 2))
+    model = LGCPClassifier([Member(4.0 * RBF(1.0), alphas=(0.5,)), Member(0.3 * RBF(0.5), alphas=(0.75,))]).fit(X, y)
+    values = model.kernel_(queries, X)
+    sums = np.stack([values[:, y == c].sum(axis=1) for c in (0, 1)], axis=1)
+    # The variances differ from the given ones by the weights; both sides have them.
+    assert_close(model.class_scores(queries) - model.mean_, sums, terms=30, scale=np.abs(sums).max(), condition=10)

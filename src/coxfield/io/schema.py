@@ -14,7 +14,7 @@ from coxfield.io.requirements import quoted, require
 MEMBER = "schema.json"
 PROTOCOL = 2  # of skops; older ones have nodes that are not checked here
 NAMES = ("__id__", "file")  # that may differ if the same object is written again: some of its parts are made anew
-NODES = 30_000  # skops takes some seconds for so many; a thousand classes with a kernel each have fewer
+NODES = 30_000  # skops takes seconds for so many; six hundred classes with a kernel each have fewer
 LETTERS = 100_000  # of a number or a name
 LOADERS = {
     "DictNode",

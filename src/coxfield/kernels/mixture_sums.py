@@ -111,7 +111,7 @@ class MixtureSums:
             remove_floor(values, points.floor, layer.weights.totals)
             if layer.a is None:
                 with np.errstate(divide="ignore"):
-                    log_q = np.log(values.sum(axis=1))
+                    log_q = np.log(values.sum(axis=1)) + np.log(points.unit)
                 continue
             if not self.columns.whole:
                 log_q = self.rows.log_densities[layer.k][layer.f]
@@ -119,5 +119,5 @@ class MixtureSums:
             alpha, weight = ladder.alphas[layer.a], ladder.weights[layer.f, layer.a]
             # Where the density has vanished, so has the member; rows that are left with nothing are taken again.
             scale = power(np.where(np.isneginf(log_q), np.inf, log_q), -alpha)
-            found += weight * points.unit * scale[:, None] * values
+            found += weight * (points.unit * (scale[:, None] * values))
         return found
