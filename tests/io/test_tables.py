@@ -182,3 +182,12 @@ def test_a_full_disk_is_a_sentence_and_the_old_table_stays(tmp_path, monkeypatch
     assert str(caught.value) == f"{path} {SENTENCE}"
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_gzip_file_with_a_wrong_byte_is_named(tmp_path):
+    path = tmp_path / "data.csv.gz"
+    content = bytearray(gzip.compress(b"a,b\n" + b"1,2\n" * 100))
+    content[10] = 0xFF  # the first block has a type that does not exist
+    path.write_bytes(bytes(content))
+    with pytest.raises(TableError, match=r"data.csv.gz cannot be read as gzip: .*invalid block type"):
+        tables.read(path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import re
 import sys
+import zlib
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,7 +120,7 @@ def _content(path: Path, ending: str) -> bytes:
         return content
     try:
         return gzip.decompress(content)
-    except (EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         raise TableError(f"{path} cannot be read as gzip: {error}") from None
 
 
