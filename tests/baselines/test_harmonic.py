@@ -143,3 +143,12 @@ def test_wrong_arguments_are_named():
     pairs = np.array([[0.0], [100.0], [0.1], [50.0], [50.1]])
     with pytest.raises(ValueError, match=r"at length_scale=0\.1 some points are linked to no label"):
         HarmonicFunctions(0.1).fit(pairs, [0, 1, -1, -1, -1])
+
+
+@pytest.mark.parametrize("size", [5e-322, 1.0, 1e300])
+def test_given_length_scales_of_any_size(size):
+    X = size * np.array([[0.0], [1.0], [2.0]])
+    fitted = HarmonicFunctions(length_scales=[1e-300, size, 1e300]).fit(X, [0, -1, 1])
+    assert set(fitted.selection_path_["length_scale"]) == {1e-300, size, 1e300}
+    assert fitted.length_scale_ in {1e-300, size, 1e300}
+    assert np.isfinite(fitted.predict_proba(X)).all()

@@ -324,3 +324,10 @@ def test_one_class_and_a_missing_fit_get_a_sentence():
         PermanentalClassifier().fit([[0.0], [1.0]], ["ant", "ant"])
     with pytest.raises(NotFittedError):
         PermanentalClassifier().predict([[0.0]])
+
+
+def test_points_far_from_a_given_window_whose_variance_is_rounding():
+    X = np.array([[1.2e114, 0.0, 1.3e113], [0.0, 0.0, 0.0], [2.2e114, 0.0, 0.0], [-4.3e114, -2.2e114, 0.0]])
+    clf = PermanentalClassifier(density="janossy", window=[[-4.0, 4.0]] * 3, selection=None)
+    with pytest.raises(ValueError, match="too large for Janossy densities: give a smaller variance"):
+        clf.fit(X, [0, 0, 1, 0])

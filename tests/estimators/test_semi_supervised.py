@@ -9,7 +9,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
@@ -364,3 +364,17 @@ def test_marginals_that_give_all_to_one_class_cause_a_warning():
     clf = SLGCPClassifier(RBF(30.0), selection=None, inference="marginals", n_draws=400, random_state=0)
     with pytest.warns(TrivialLabellingWarning, match="the label distributions give all .* unlabelled points to class"):
         clf.fit(X, y)
+
+
+@pytest.mark.parametrize("tolerance", ["wrong", -1.0, np.nan, np.inf, None])
+def test_a_tolerance_that_is_no_number_is_refused(tolerance):
+    with pytest.raises(ValueError, match="tolerance must be a finite number of at least 0, got"):
+        SLGCPClassifier(RBF(1.0), tolerance=tolerance).fit([[0.0], [1.0], [2.0]], [0, -1, 1])
+
+
+def test_nothing_to_label_under_kernels_of_different_kinds():
+    # One variance stands for all points of a stationary covariance; the product of two has one for each of no points.
+    kernels = {0: RationalQuadratic(2.0) * RationalQuadratic(3.0), 1: RBF(2.0)}
+    fitted = SLGCPClassifier(kernels, selection=None).fit([[0.0], [1.0]], [0, 1])
+    supervised = LGCPClassifier(kernels, selection=None).fit([[0.0], [1.0]], [0, 1])
+    np.testing.assert_allclose(fitted.predict_proba([[0.3]]), supervised.predict_proba([[0.3]]), rtol=1e-12)

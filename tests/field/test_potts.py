@@ -163,3 +163,10 @@ def test_wrong_arguments_are_refused_with_a_sentence(changes, words):
     arguments = {"X": np.arange(4.0)[:, None], "kernel": RBF(1.0), "labels": [0, 1, -1, -1]} | changes
     with pytest.raises(ValueError, match=words):
         LabelField.from_points(arguments.pop("X"), arguments.pop("kernel"), arguments.pop("labels"), **arguments)
+
+
+def test_points_whose_sum_is_no_number():
+    largest = float(np.finfo(np.float32).max)
+    X = np.array([[-largest, largest], [largest, largest], [-largest, -largest]], np.float32)
+    field = LabelField.from_points(X, RBF(1e38), labels=[0, 1, -1])
+    assert np.isfinite(field.energy(np.zeros(1, int)))

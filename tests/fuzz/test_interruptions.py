@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from fuzz import interruptions
 from fuzz.interruptions import Ending, Experiment, Tally, faults_of_ending, row
 from fuzz.stoppable import OLD, Stoppable, same_bytes, whole_records, whole_report
 
@@ -23,11 +24,17 @@ def experiment(tmp_path_factory):
 @pytest.mark.parametrize("which", ["SIGINT", "SIGKILL"])
 def test_a_stopped_command_leaves_old_or_whole_files(experiment, which):
     rng, tally = random.Random(5), Tally()
-    for share in (rng.uniform(0.2, 0.5), rng.uniform(0.5, 0.9)):
-        experiment.interrupt(share * experiment.duration, which, tally)
+    for share, again in ((rng.uniform(0.2, 0.5), False), (rng.uniform(0.5, 0.9), True)):
+        experiment.interrupt(share * experiment.duration, which, tally, again)
     # A machine that is busy may take longer than a person would wait.
     assert [fault for fault in tally.faults if "seconds" not in fault] == []
     assert tally.old + tally.whole == tally.moments == 2
+
+
+def test_a_next_run_that_makes_something_else_is_seen(experiment, monkeypatch):
+    monkeypatch.setattr(interruptions, "undisturbed", lambda *_: 0.1)
+    assert experiment.faults_of_next_run(experiment.fresh(), Tally()) == ["the next run made something else"]
+    assert experiment.faults_of_next_run(experiment.made, Tally()) == []
 
 
 def faults(code, errors, seconds=0.1, which="SIGINT"):

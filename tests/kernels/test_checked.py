@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.gaussian_process import kernels
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, RationalQuadratic, WhiteKernel
 
 from coxfield.kernels.checked import LARGEST, diagonal_of, gradient_of, name_of, values_of
 from misbehaving import FaultError, Spoiled
@@ -171,3 +171,8 @@ class Nameless(Spoiled):
 def test_a_kernel_without_a_name_goes_by_its_type():
     assert name_of(Nameless()) == "Nameless()"
     assert name_of(kernels.RBF(2.0)) == "RBF(length_scale=2)"
+
+
+def test_a_wrong_parameter_of_a_kernel_of_scikit_learn_is_a_sentence():
+    with pytest.raises(ValueError, match=r"RationalQuadratic\(.*\) cannot be computed for these points \(\w+Error: "):
+        values_of(RationalQuadratic(length_scale="long"), np.zeros((2, 1)))

@@ -58,6 +58,8 @@ class Graph:
     """Squared distances of all points, unlabelled ones first, and the labels of the others as indicators."""
 
     d2: NDArray
+    unit: float
+    """The unit of the distances: length scales are divided by it."""
     indicators: NDArray
     """Shape (labelled, classes)."""
     class_mass_normalisation: bool
@@ -69,7 +71,7 @@ class Graph:
 
     def walk(self, length_scale: float, done=None) -> Walk:
         """The walk between labelled points through the unlabelled ones; `done` is called with shares of the work."""
-        return eliminate(step_weights(self.d2, length_scale), self.n_unlabelled, done=done)
+        return eliminate(step_weights(self.d2, length_scale / self.unit), self.n_unlabelled, done=done)
 
     def distributions(self, walk: Walk) -> NDArray:
         """Harmonic functions at the unlabelled points, one column per class."""
@@ -213,10 +215,10 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         indicators = np.eye(len(self.classes_))[codes[codes >= 0]]
         self._unit = unit_of(X)
         d2 = squareform(pdist(in_unit(X[order], self._unit), "sqeuclidean"))
-        graph = Graph(d2, indicators, self.class_mass_normalisation)
+        graph = Graph(d2, self._unit, indicators, self.class_mass_normalisation)
         chosen = self.length_scale is None
         self.length_scale_ = self._select(graph, codes) if chosen else check_length_scale(self.length_scale)
-        walk = graph.walk(self.length_scale_ / self._unit)
+        walk = graph.walk(self.length_scale_)
         if not walk.connected:
             raise ValueError(
                 f"at length_scale={self.length_scale_:.3g} some points are linked to no label, because the weights "
@@ -231,10 +233,10 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         """The length scale that cross validation prefers."""
         labelled = np.flatnonzero(codes >= 0)
         hidden = [np.searchsorted(labelled, fold) for fold in folds(codes, self.n_folds)]
-        path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales) / self._unit)
-        self.selection_path_ = path.table(self._unit)
+        path = harmonic_path(graph, hidden, candidates(self.X_fit_, self.length_scales))
+        self.selection_path_ = path.table()
         del self.selection_path_["apart"]  # the opposite of "connected", because the least value wins
-        return path.chosen("factor") * self._unit
+        return path.chosen("factor")
 
     def predict_proba(self, X):
         """Harmonic extension to new points: the mean of f over all training points with the weights w.

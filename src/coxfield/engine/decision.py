@@ -25,7 +25,7 @@ def prior_terms(covariances: PerClass[Covariance], X, mean: NDArray) -> NDArray:
     if covariances.shared and not covariances[0].stationary:
         return mean[None].copy()
     halves = covariances.map(lambda covariance: covariance.diagonal(X) / 2)
-    n = max(map(len, halves.distinct))
+    n = np.broadcast_shapes(*(half.shape for half in halves.distinct))[0]
     return np.stack([mean[c] + np.broadcast_to(half, n) for c, half in enumerate(halves)], axis=1)
 
 

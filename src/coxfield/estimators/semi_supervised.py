@@ -20,6 +20,7 @@ from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import class_values
 from coxfield.progress import stages
 from coxfield.selection.folds import check_folds
+from coxfield.utils.numbers import number_from_zero
 
 if TYPE_CHECKING:
     from coxfield.engine.decision import Scores, StatedScores
@@ -230,6 +231,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
     def _check_options(self) -> None:
         check_option("selection", self.selection, SELECTIONS)
         check_option("inference", self.inference, INFERENCES)
+        number_from_zero("tolerance", self.tolerance)
         check_folds(self.n_folds)
         check_draws(self.n_draws, self.inference)
         self._check_mixture()

@@ -91,7 +91,8 @@ class LabelField:
         n_jobs : int, optional
             Threads; see `coxfield.threads.use`.
         """
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0)
+        with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn adds all numbers up to see if one is infinite
+            X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0)
         labels = check_labels(labels, X, n_classes)
         n_classes = number_of_classes(labels, n_classes, kernel, mean)
         covariances = field_covariances(kernel, n_classes, X.shape[1])

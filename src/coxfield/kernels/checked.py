@@ -127,8 +127,8 @@ def call_noted(function: Callable, arguments: tuple, options: dict[str, Any], th
         try:
             return function(*(points.copy() for points in arguments), **options)
         except Exception as error:
-            if type(thing).__module__.startswith("sklearn.") and not isinstance(error, TypeError | ValueError):
-                what = f"{type(error).__name__}: {error}"  # such as numbers of Python that overflow
+            if type(thing).__module__.startswith("sklearn."):
+                what = f"{type(error).__name__}: {error}"  # such as numbers that overflow, or wrong parameters
                 raise ValueError(f"{name_of(thing)} cannot be computed for these points ({what})") from error
             error.add_note(f"(raised by {name_of(thing)}, {how})")
             raise

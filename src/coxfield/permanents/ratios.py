@@ -95,6 +95,7 @@ def usable(covariances: NDArray, method: str) -> NDArray:
 
 def fit_class(kernel, X: NDArray, alpha: float, method: str, *, cycles: int, n_samples: int, rng) -> ClassProcess:
     """Compute Q for the points of a class by one of the methods "exact", "cyclic" and "importance"."""
+    kernel.diagonal(X)  # refuses variances that are rounding
     A = usable(kernel.matrix(X), method)
     units = Units.of(A)
     correlations = units.matrix(A)

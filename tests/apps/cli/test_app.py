@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -83,3 +84,13 @@ def test_too_little_memory_is_one_sentence(monkeypatch):
     sentence = refusal("fit", "train.csv", "-t", "species", "-f", "length", "-o", "model.skops")
     assert sentence.startswith("Error: there is not enough memory for this")
     assert sentence.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", ["--help", "--version", "fit --help"])
+def test_help_that_cannot_be_written_is_one_sentence(shell, words):
+    done = shell(f"coxfield {words} > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "No space left on device" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -162,3 +162,10 @@ def test_the_field_is_not_changed():
         for now, then in zip((field.X, field.relative_unary, field.common_unary), before, strict=True):
             np.testing.assert_array_equal(now, then)
         np.testing.assert_array_equal(init, 0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("tolerance", "wrong"), ("tolerance", -1), ("max_rounds", 0.5)])
+def test_wrong_options_are_refused(name, value):
+    field = LabelField.from_points([[0.0], [1.0], [2.0]], RBF(1.0), labels=[0, -1, 1])
+    with pytest.raises(ValueError, match=f"{name} must be a .*, got {value!r}"):
+        map_labels(field, **{name: value})

@@ -1,5 +1,6 @@
 """The program `coxfield`: its commands, and how errors are shown."""
 
+import sys
 import warnings
 from typing import Annotated
 
@@ -72,4 +73,7 @@ app.command()(reproduce.reproduce)
 
 def main() -> None:
     """Run the command line. `coxfield.__main__` calls this."""
-    app(prog_name="coxfield")
+    try:
+        app(prog_name="coxfield")
+    except OSError as error:  # of help and version; commands have said theirs already
+        sys.exit(f"Error: standard output could not be written, because of '{error.strerror}'")

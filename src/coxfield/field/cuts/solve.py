@@ -17,6 +17,7 @@ from coxfield.field.cuts.mincut import TwoClasses, minimise
 from coxfield.field.cuts.persistency import persistent_labels
 from coxfield.field.graph import first_pairs
 from coxfield.progress import progress as watched
+from coxfield.utils.numbers import number_from_zero, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +109,7 @@ def map_labels(
     >>> bool(result.certified.all()), result.relative_gap < 1e-9
     (True, True)
     """
+    tolerance, max_rounds = number_from_zero("tolerance", tolerance), whole_number("max_rounds", max_rounds)
     init = None if init is None else _check_init(init, field)
     if len(field) == 0 or field.n_classes == 1:
         labels = np.zeros(len(field), int)

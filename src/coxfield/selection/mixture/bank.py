@@ -130,8 +130,9 @@ def _scales(Z: Any, unit: float | NDArray, weights: NDArray | None) -> NDArray:
     with np.errstate(over="ignore", under="ignore"):  # of a feature whose length scale is much longer or shorter
         points = place(Z, np.clip(near * np.asarray(unit), SMALLEST, LARGEST), centre(Z))
     rows = np.random.default_rng(0).permutation(len(points))[:FEW]
-    index = NearestNeighbors(n_neighbors=min(2, len(points))).fit(points.coordinates)
-    nearest = index.kneighbors(points.coordinates[rows])[0][:, -1]
+    with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn adds all numbers up to see if one is infinite
+        index = NearestNeighbors(n_neighbors=min(2, len(points))).fit(points.coordinates)
+        nearest = index.kneighbors(points.coordinates[rows])[0][:, -1]
     nearest = nearest[nearest > 0]
     shortest = SHORTEST * near * float(np.median(nearest)) if nearest.size else 0.0
     # In single precision, distances are too coarse for shorter length scales.
