@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield import threads
 from coxfield.engine.store import Labelled, store_bound, store_distributions, store_labels
 from coxfield.estimators import labels, validation
+from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.in_parts import scores_in_parts
+from coxfield.estimators.label_quality import LabelQuality
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
@@ -38,7 +40,7 @@ UNBOUNDED = (1e-307, 1e308)  # the prior limits the default kernel instead, in u
 FITTED = ("selection_path_", "learning_path_", "loo_error_", "mixture_")  # attributes that only some fits set
 
 
-class LGCPClassifier(ScoredClassifier, BaseEstimator):
+class LGCPClassifier(GuaranteedSets, LabelQuality, ScoredClassifier, BaseEstimator):
     r"""Classify by log Gaussian Cox processes, one per class: a probabilistic classifier in closed form.
 
     The probability of class i at x* is softmax(F)_i with
