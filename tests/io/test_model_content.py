@@ -99,7 +99,7 @@ WRONG = [
     ("by class", {"kernel_": {"cat": RBF(1.0), "cow": RBF(1.0)}}, "kernel_ has wrong classes"),
     ("by class", {"kernel_": {"cat": RBF(1.0), "dog": None}}, "a kernel is a NoneType"),
     ("one kernel", {"mixture_": {"weight": np.ones(2)}}, "it has a table of a mixture, but no mixture"),
-    ("mixture", {"X_fit_": X.copy()}, "the points of the mixture are not X_fit_"),
+    ("mixture", {"X_fit_": X + 1}, "the points of the mixture are not X_fit_"),
     ("mixture", {"_weights": None}, "counts of the mixture are not the weights of the points"),
     ("mixture", {"mixture_": {"weight": np.ones(2), "share": np.ones(3)}}, "mixture_ has columns of different length"),
     ("mixture", {"mixture_": [1]}, "mixture_ is no mapping"),

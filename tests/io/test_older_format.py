@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,9 +77,10 @@ def test_the_content_is_checked(path):
 
 def test_nothing_is_computed_before_the_content_is_checked(path, monkeypatch):
     wrong = LGCPClassifier(selection=None).fit(X, NAMES)
-    wrong.y_fit_ = wrong.y_fit_ + 1
+    rows = wrong._training.rows
+    wrong._training = replace(wrong._training, rows=replace(rows, y=rows.y + 1))
     save(wrong, path)
-    monkeypatch.setattr(LGCPClassifier, "_arrange", lambda *arguments: pytest.fail("too early"))
+    monkeypatch.setattr(LGCPClassifier, "_hold", lambda *arguments: pytest.fail("too early"))
     with pytest.raises(ModelFileError, match="y_fit_ holds numbers outside of 0 to 1"):
         model_file.load(path)
 

@@ -8,11 +8,12 @@ product with the weights of the classes. The whole matrix of queries x points is
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from coxfield.engine.tiles import over_rows, tile_shape, whole_rows
+from coxfield.kernels.leave_out import cross_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +43,16 @@ class ClassSums:
         return ClassSums(self.values[rows], self.logs[rows])
 
 
+class Watch(Protocol):
+    """Somebody who looks at the covariances while they are summed."""
+
+    def see(self, part: Part, rows: slice, start: int, tile: NDArray) -> None:
+        """Look at a tile between some queries and the columns of a part from `start` on, in units of `unit`."""
+
+    def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:
+        """Look at logarithms of covariances of some queries with all of a part: tiles have lost digits."""
+
+
 def class_sums(store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
     """Sum covariances between each row of X and the labelled points, class by class.
 
@@ -52,20 +63,32 @@ def class_sums(store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
     leave_out : array of shape (n,), optional
         For leave-one-out: for each row of X, the row of the store that must not count, whatever its weight.
     """
-    queries: list[Bound | None] = store.queries(X)
-    if leave_out is not None:
-        queries = [None if points is None else points.left_out(leave_out) for points in queries]
-    return sums_at(store, queries, X.shape[0], leave_out)
+    return sums_at(store, queries_of(store, X, leave_out), X.shape[0], leave_out)
 
 
-def sums_at(store: Store, queries: Sequence[Bound | None], n: int, leave_out: NDArray | None = None) -> ClassSums:
+def queries_of(store: Store, X, leave_out: NDArray | None = None) -> list[Bound | None]:
+    """Points in the coordinates of each group, without what covariances have learned from rows that are left out."""
+    queries = store.queries(X)
+    if leave_out is None:
+        return queries
+    places = store.places(leave_out)
+    return [None if points is None else points.left_out(places) for points in queries]
+
+
+def sums_at(
+    store: Store,
+    queries: Sequence[Bound | None],
+    n: int,
+    leave_out: NDArray | None = None,
+    watch: Watch | None = None,
+) -> ClassSums:
     """`class_sums` of n queries that are already in the coordinates of each group."""
     values = np.zeros((n, store.n_classes))
     faint, imprecise = np.ones(n, dtype=bool), []
     for group, points in zip(store.groups, queries, strict=True):
         wrong = np.zeros(n, dtype=bool)
         if points is not None and n:
-            sums = _group_sums(group, points, leave_out)
+            sums = _group_sums(group, points, leave_out, watch)
             values[:, group.classes] = sums * points.unit
             faint &= points.faint(sums)
             for part in group.parts:
@@ -77,20 +100,20 @@ def sums_at(store: Store, queries: Sequence[Bound | None], n: int, leave_out: ND
     for group, points, wrong in zip(store.groups, queries, imprecise, strict=True):
         again = np.flatnonzero(faint | wrong)
         if points is not None and again.size:
-            _take_again(found, group, points, again, leave_out)
+            _take_again(found, group, points, again, leave_out, watch)
     return found
 
 
-def _group_sums(group: Group, queries: Bound, leave_out) -> NDArray:
+def _group_sums(group: Group, queries: Bound, leave_out, watch: Watch | None) -> NDArray:
     """Class sums over one group in units of its tiles, shape (n, number of classes in the group)."""
     sums = np.zeros((len(queries), len(group.classes)))
     for part in group.parts:
         columns = np.searchsorted(group.classes, part.classes)
-        sums[:, columns] += _part_sums(part, queries, leave_out)
+        sums[:, columns] += _part_sums(part, queries, leave_out, watch)
     return sums
 
 
-def _part_sums(part: Part, queries: Bound, leave_out) -> NDArray:
+def _part_sums(part: Part, queries: Bound, leave_out, watch: Watch | None) -> NDArray:
     n, columns = len(queries), len(part.rows)
     own = None if leave_out is None else part.column_of(leave_out)
     summing = queries.summing(part.points, part.weights)
@@ -103,30 +126,52 @@ def _part_sums(part: Part, queries: Bound, leave_out) -> NDArray:
     def work(rows: slice) -> None:
         room = np.empty((rows.stop - rows.start, width), queries.dtype)
         for start in range(0, columns, width):
-            summing.add(rows, slice(start, min(start + width, columns)), own, room, sums[:, rows])
+            some = slice(start, min(start + width, columns))
+            tile = summing.add(rows, some, own, room, sums[:, rows])
+            if watch is not None:
+                watch.see(part, rows, start, _tile(queries, rows, part, some, own) if tile is None else tile)
 
     over_rows(work, n, step)
     return summing.total(sums)
 
 
-def _take_again(found: ClassSums, group: Group, queries: Bound, again: NDArray, leave_out) -> None:
+def _tile(queries: Bound, rows: slice, part: Part, some: slice, own: NDArray | None) -> NDArray:
+    """A tile of covariances that are not summed as such."""
+    tile = queries[rows].tile(part.points[some])
+    if own is not None:
+        cross_out(tile, own[rows], some.start, 0)
+    return tile
+
+
+def _take_again(found: ClassSums, group: Group, queries: Bound, again: NDArray, leave_out, watch) -> None:
     """Replace the sums of some queries by careful ones."""
     left = None if leave_out is None else leave_out[again]
-    logs = careful_log_sums(group, queries[again], left)
+    logs = careful_log_sums(group, queries[again], left, None if watch is None else _Again(watch, again))
     place = np.ix_(again, group.classes)
     found.logs[place], found.values[place] = logs, ClassSums.of_logs(logs).values
 
 
-def careful_log_sums(group: Group, queries: Bound, leave_out) -> NDArray:
+@dataclass(frozen=True)
+class _Again:
+    """Hands logarithms of some queries to a watch."""
+
+    watch: Watch
+    rows: NDArray
+
+    def __call__(self, part: Part, some: slice, logs: NDArray) -> None:
+        self.watch.look_again(part, self.rows[some], logs)
+
+
+def careful_log_sums(group: Group, queries: Bound, leave_out, again: _Again | None = None) -> NDArray:
     """Log class sums in double precision, relative to the nearest point of each class, so that nothing underflows."""
     logs = np.full((len(queries), len(group.classes)), -np.inf)
     for part in group.parts:
         columns = np.searchsorted(group.classes, part.classes)
-        logs[:, columns] = np.logaddexp(logs[:, columns], _careful_part(part, queries, leave_out))
+        logs[:, columns] = np.logaddexp(logs[:, columns], _careful_part(part, queries, leave_out, again))
     return logs
 
 
-def _careful_part(part: Part, queries: Bound, leave_out) -> NDArray:
+def _careful_part(part: Part, queries: Bound, leave_out, again: _Again | None) -> NDArray:
     own = np.full(len(queries), -1) if leave_out is None else part.column_of(leave_out)
     members = part.weights.members()
     logs = np.empty((len(queries), len(part.classes)))
@@ -135,6 +180,8 @@ def _careful_part(part: Part, queries: Bound, leave_out) -> NDArray:
         tile = queries[rows].log_tile(part.points, groups=[columns for columns, _ in members], leave_out=own[rows])
         for c, (columns, weights) in enumerate(members):
             logs[rows, c] = log_sum(tile[:, columns], weights)
+        if again is not None:
+            again(part, rows, tile)
 
     over_rows(work, len(queries), whole_rows(len(queries), len(part.rows), 8, copies=6))
     return logs

@@ -1,7 +1,8 @@
 """Labelled points arranged for class sums: each point once, with its weight for each class.
 
 Classes that share a covariance form a group and use the same points in the same coordinates. A group holds its points
-in one or more parts. Points that arrive later become a new part, so that nothing is rearranged.
+in one or more parts. Points that arrive later become a new part, and points that leave are overwritten, so that nothing
+is rearranged.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coxfield.engine.training_rows import GONE
 from coxfield.engine.weights import Segments, Shares
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +39,10 @@ class Labelled:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def __getitem__(self, rows) -> Labelled:
+        weights = None if self.weights is None else self.weights[rows]
+        return Labelled(self.X[rows], self.y[rows], self.n_classes, weights)
 
     @property
     def counts(self) -> NDArray:
@@ -64,14 +70,40 @@ class Part:
         order = np.argsort(self.rows)
         place = np.minimum(np.searchsorted(self.rows, rows, sorter=order), len(order) - 1)
         column = order[place]
-        return np.where(self.rows[column] == rows, column, -1)
+        return np.where((self.rows[column] == rows) & (rows >= 0), column, -1)
 
-    def without(self, rows: NDArray) -> Part | None:
-        """The part without some rows; the part itself if it has none of them, None if nothing is left."""
-        kept = np.flatnonzero(~np.isin(self.rows, rows))
-        if len(kept) == len(self.rows):
-            return self
-        return _part(self.points[kept], self.rows[kept], _matrix(self)[kept], self.classes) if len(kept) else None
+    def without(self, rows: NDArray, *, overwrite: bool = False) -> Part | None:
+        """The part without some rows, and without the data that held them; None if nothing is left.
+
+        With `overwrite`, points that leave are overwritten where they are, unless half of the part is gone by then.
+        """
+        gone = np.isin(self.rows, rows)
+        if not gone.any():  # the data that the points came from may hold some of the rows
+            points = self.points if overwrite else self.points.alone()
+            return self if points is self.points else replace(self, points=points)
+        empty = gone | (self.rows == GONE)
+        if overwrite and self.points.erasable and 2 * np.count_nonzero(empty) < len(empty):
+            return self._overwritten(np.flatnonzero(gone))
+        kept = np.flatnonzero(~empty)
+        if not len(kept):
+            return None
+        return _part(self.points[kept].alone(), self.rows[kept], _matrix(self)[kept], self.classes)
+
+    def _overwritten(self, columns: NDArray) -> Part:
+        """The part with some columns that count for nothing; what was in them is gone."""
+        self.points.erase(columns)
+        rows = self.rows.copy()
+        rows[columns] = GONE
+        return replace(self, rows=rows, weights=self.weights.without(columns))
+
+    def compact(self) -> Part:
+        """The part without columns that count for nothing, and without classes that have no column."""
+        kept = np.flatnonzero(self.rows != GONE)
+        return (
+            self
+            if len(kept) == len(self.rows)
+            else _part(self.points[kept].alone(), self.rows[kept], _matrix(self)[kept], self.classes)
+        )
 
 
 def _matrix(part: Part) -> NDArray:
@@ -110,29 +142,56 @@ class Store:
     n_classes: int
     n_rows: int
     """Number of rows that were ever added, including those that were removed."""
+    learned: NDArray | None = None
+    """For each row ever added, its place among the points that the covariance learned from, -1 if it is not one of
+    them; None if the covariance learned from all rows in their order, or from none."""
 
     def queries(self, X) -> list[Bound | None]:
         """New points, in the coordinates of each group; None for a group without points."""
         return [group.parts[0].points.at(X) if group.parts else None for group in self.groups]
 
-    def append(self, X, distributions: NDArray) -> Store:
+    def places(self, rows: NDArray) -> NDArray:
+        """The place of some rows among the points that the covariance learned from, -1 for others."""
+        return rows if self.learned is None else self.learned[rows]
+
+    def append(self, X, distributions: NDArray, rows: NDArray | None = None) -> Store:
         """The store with more points, each with a weight for every class, as new parts.
 
-        The numbers of their rows start at `n_rows`. They are held in the coordinates of the points that are there.
+        The numbers of their rows start at `n_rows` by default. They are held in the coordinates of the points that are
+        there.
         """
+        numbers = self.n_rows + np.arange(len(distributions)) if rows is None else rows
         groups = []
         for group in self.groups:
             bind = group.parts[0].points.at if group.parts else group.covariance.bind
-            groups.append(replace(group, parts=group.parts + _new_part(bind, X, distributions, group, self.n_rows)))
-        return Store(tuple(groups), self.n_classes, self.n_rows + len(distributions))
+            groups.append(replace(group, parts=group.parts + _new_part(bind, X, distributions, group, numbers)))
+        return replace(self, groups=tuple(groups), n_rows=max(self.n_rows, int(numbers.max(initial=-1)) + 1))
 
-    def without(self, rows: NDArray) -> Store:
-        """The store without some rows. Parts that have none of them are not changed, and every row keeps its number."""
+    def without(self, rows: NDArray, *, overwrite: bool = False) -> Store:
+        """The store without some rows. Parts that have none of them are not changed, and every row keeps its number.
+
+        With `overwrite`, this store must not be used any more: what leaves it is overwritten.
+        """
+        return self._each_part(lambda part: part.without(rows, overwrite=overwrite))
+
+    def _each_part(self, function: Callable[[Part], Part | None]) -> Store:
         groups = []
         for group in self.groups:
-            left = (part.without(rows) for part in group.parts)
+            left = map(function, group.parts)
             groups.append(replace(group, parts=tuple(part for part in left if part is not None)))
         return replace(self, groups=tuple(groups))
+
+    def with_classes(self, new: NDArray, covariances: PerClass[Covariance]) -> Store:
+        """The store with other class numbers: `new` has one for each old one, -1 for a class without points."""
+
+        def moved(part: Part) -> Part:
+            part = part.compact() if (new[part.classes] < 0).any() else part
+            return replace(part, classes=new[part.classes])
+
+        groups = [
+            replace(group, classes=covariances.classes(k)) for k, group in enumerate(self._each_part(moved).groups)
+        ]
+        return replace(self, groups=tuple(groups), n_classes=len(covariances))
 
 
 def store_labels(X, y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None = None) -> Store:
@@ -191,11 +250,11 @@ def store_distributions(X, distributions: NDArray, covariances: PerClass[Covaria
     return Store(tuple(empty), len(covariances), 0).append(X, distributions)
 
 
-def _new_part(bind, X, distributions: NDArray, group: Group, first: int) -> tuple[Part, ...]:
+def _new_part(bind, X, distributions: NDArray, group: Group, numbers: NDArray) -> tuple[Part, ...]:
     """The points that count for a class of the group, as one part; no part if there is no such point."""
     matrix = distributions[:, group.classes]
     rows = np.flatnonzero((matrix > 0).any(axis=1))
     if not len(rows):
         return ()
     points = bind(X if len(rows) == len(distributions) else X[rows])
-    return (_part(points, rows + first, matrix[rows].astype(points.dtype), group.classes),)
+    return (_part(points, numbers[rows], matrix[rows].astype(points.dtype), group.classes),)

@@ -42,6 +42,9 @@ class ClassWeights(Protocol):
     def scaled(self, factors: NDArray) -> Self:
         """The weights with those of each column multiplied by a factor."""
 
+    def without(self, columns: NDArray) -> Self:
+        """The weights with those of some columns 0."""
+
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
         """For each class, the columns that count for it and their weights."""
 
@@ -94,11 +97,20 @@ class Segments:
         """The same classes with other weights."""
         return Segments(self.starts, (self.weights * factors).astype(self.weights.dtype, copy=False))
 
+    def without(self, columns: NDArray) -> Segments:
+        """The same classes, with columns that do not count."""
+        weights = self.weights.copy()
+        weights[columns] = 0
+        return Segments(self.starts, weights)
+
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
-        """A slice for each class."""
+        """A slice for each class; the columns that count, if some do not."""
         ends = [*self.starts[1:].tolist(), self.n_columns]
         slices = [slice(start, end) for start, end in zip(self.starts.tolist(), ends, strict=True)]
-        return [(part, self.weights[part]) for part in slices]
+        if self.weights.all():
+            return [(part, self.weights[part]) for part in slices]
+        counting = [part.start + np.flatnonzero(self.weights[part]) for part in slices]
+        return [(columns, self.weights[columns]) for columns in counting]
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,12 @@ class Shares:
     def scaled(self, factors: NDArray) -> Shares:
         """Every row of the matrix multiplied by a factor."""
         return Shares((self.matrix * factors[:, None]).astype(self.matrix.dtype, copy=False))
+
+    def without(self, columns: NDArray) -> Shares:
+        """The same matrix with empty rows."""
+        matrix = self.matrix.copy()
+        matrix[columns] = 0
+        return Shares(matrix)
 
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
         """The columns of positive weight for each class."""

@@ -73,6 +73,39 @@ def class_numbers(y, estimator) -> tuple[NDArray, NDArray]:
     return classes, codes
 
 
+def announced_classes(classes, known: NDArray) -> NDArray:
+    """Classes that a user announces, in the type of the known ones; none if `classes` is None."""
+    if classes is None:
+        return known[:0]
+    listed = _column(classes)
+    if _blanks(listed).any():
+        raise ValueError("classes holds a blank value, which names no class: remove it")
+    found = np.unique(_usable(listed, np.ones(len(listed), bool)))
+    if (found.dtype.kind in "US") != (known.dtype.kind in "US"):
+        raise ValueError(
+            f"classes holds {_shown(found[0])!r}, but the known classes are such as {known.tolist()[0]!r}: write all "
+            "as text, or none"
+        )
+    return found
+
+
+def numbers_among(y: NDArray, classes: NDArray) -> NDArray:
+    """The class number of each label; a label that is no class is refused."""
+    different, codes = np.unique(y, return_inverse=True)
+    strange = (
+        ~np.isin(different, classes)
+        if (different.dtype.kind in "US") == (classes.dtype.kind in "US")
+        else (np.ones(len(different), bool))
+    )
+    if strange.any():
+        label = different[strange].tolist()[0]
+        raise ValueError(
+            f"y holds the class {label!r}, which is new: announce it by classes=[{label!r}], or correct the label; "
+            f"known are {_brief(classes.tolist())}"
+        )
+    return np.searchsorted(classes, different)[codes]
+
+
 def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArray]:
     """The classes, at least two, and the class number of each row, -1 where the label is missing."""
     _require(y, estimator)

@@ -2,45 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.store import Labelled, store_bound, store_distributions, store_labels
+from coxfield.engine.store import Labelled
+from coxfield.engine.training import Training
+from coxfield.engine.training_rows import TrainingRows
 from coxfield.estimators import labels, validation
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.in_parts import scores_in_parts
 from coxfield.estimators.label_quality import LabelQuality
+from coxfield.estimators.live_data import LiveData
+from coxfield.estimators.reasons import Reasons
 from coxfield.estimators.scored import ScoredClassifier
+from coxfield.estimators.selections import SELECTIONS, ChoosesCovariance
 from coxfield.kernels.named_rows import rows_named
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.sklearn_tree import rescale
 from coxfield.progress import stages
-from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
-from coxfield.selection.learning.pseudo_likelihood import learn
-from coxfield.selection.learning.start import starting_points
-from coxfield.selection.loo import Search
-from coxfield.selection.mixture.bank import bank_of
-from coxfield.selection.mixture.learn import learn_mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.decision import Scores
 
-SELECTIONS = ("mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None)
-ARRANGED = ("_store", "_covariances")
-UNBOUNDED = (1e-307, 1e308)  # the prior limits the default kernel instead, in units of the data
-FITTED = ("selection_path_", "learning_path_", "loo_error_", "mixture_")  # attributes that only some fits set
+ARRANGED = ("_training", "_covariances", "_loo_log_probabilities")  # what files omit
+FITTED = (  # attributes that only some fits set
+    "selection_path_",
+    "learning_path_",
+    "loo_error_",
+    "mixture_",
+    "_announced",
+    "_arrived",
+    "_loo_log_probabilities",
+)
 
 
-class LGCPClassifier(GuaranteedSets, LabelQuality, ScoredClassifier, BaseEstimator):
+class LGCPClassifier(
+    LiveData, Reasons, GuaranteedSets, LabelQuality, ChoosesCovariance, ScoredClassifier, BaseEstimator
+):
     r"""Classify by log Gaussian Cox processes, one per class: a probabilistic classifier in closed form.
 
     The probability of class i at x* is softmax(F)_i with
@@ -80,6 +84,11 @@ class LGCPClassifier(GuaranteedSets, LabelQuality, ScoredClassifier, BaseEstimat
         Whether "mixture" and "pseudo_likelihood" learn the means too, around `mean` (for "mixture", around `mean` plus
         the logarithms of the class shares). Give False if the means say something that the training points do not
         show, such as different class shares in new data.
+    selection_part : float, default=1.0
+        Share of the rows, drawn at random, from which the covariance is chosen. All rows count in predictions. Below
+        1, the guarantee of `predict_set` is exact, because the other rows calibrate.
+    random_state : int, RandomState, Generator or None, default=None
+        How the part is drawn.
     n_jobs : int, default=None
         Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
         a matrix product. -1 means all processors.
@@ -129,6 +138,8 @@ class LGCPClassifier(GuaranteedSets, LabelQuality, ScoredClassifier, BaseEstimat
         selection="mixture",
         length_scales=None,
         learn_mean=True,
+        selection_part=1.0,
+        random_state=None,
         n_jobs=None,
         verbose=0,
     ):
@@ -137,6 +148,8 @@ class LGCPClassifier(GuaranteedSets, LabelQuality, ScoredClassifier, BaseEstimat
         self.selection = selection
         self.length_scales = length_scales
         self.learn_mean = learn_mean
+        self.selection_part = selection_part
+        self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -162,127 +175,103 @@ class LGCPClassifier(GuaranteedSets, LabelQuality, ScoredClassifier, BaseEstimat
         self
         """
         validation.check_option("selection", self.selection, SELECTIONS)
+        validation.check_share("selection_part", self.selection_part)
+        given = X
         X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        given, weights = X, validation.check_weights(sample_weight, X)
+        weights, all_points = validation.check_weights(sample_weight, X), X
         if weights is not None:
             kept = weights > 0
             X, y, weights = X[kept], y[kept], weights[kept]
         self.classes_, codes = labels.class_numbers(y, self)
-        labelled = Labelled(X, codes, len(self.classes_), weights)
+        self._choose(Labelled(X, codes, len(self.classes_), weights), all_points, own=validation.is_new(X, given))
+        return self
+
+    def _choose(self, labelled: Labelled, all_points, *, own: bool) -> None:
+        """Choose the covariance and hold the points; `all_points` are those that the user gave, for messages."""
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
-        with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": given}):
-            kernels = self._mixed(labelled) if self.selection == "mixture" else self._chosen(labelled)
-            self._keep(X, codes, weights, kernels)
+        chosen_from = self._drawn(labelled)
+        some = labelled if chosen_from is None else labelled[chosen_from]
+        with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": all_points}):
+            kernels = self._mixed(some) if self.selection == "mixture" else self._chosen(some)
+            rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
+            self._hold(rows, kernels)
             if self.selection == "pseudo_likelihood":
-                self.loo_error_ = float(np.average(self._loo_scores().decisions != codes, weights=weights))
-        return self
+                wrong = self._loo_scores().decisions != labelled.y
+                self.loo_error_ = float(np.average(wrong, weights=labelled.weights))
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
         """Store points with a weight for every class under the unchanged kernel."""
         X = validation.check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         self.classes_ = classes
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
-        self._keep(X, distributions.argmax(axis=1), distributions, self._given_kernels())
+        rows = TrainingRows.of(X, distributions.argmax(axis=1), distributions, None, own=False)
+        self._hold(rows, self._given_kernels())
         return self
 
-    def _keep(self, X, codes, weights, kernels: PerClass) -> None:
+    def _hold(self, rows: TrainingRows, kernels: PerClass) -> None:
         """Hold the points under the chosen kernels."""
-        self.X_fit_, self.y_fit_ = X, codes
         self.kernel_ = validation.shown_kernel(kernels, self.kernel, self.classes_)
-        self._arrange(weights, kernels)
+        self._covariances = kernels.map(lambda kernel: recognise(kernel, rows.n_features))
+        self._training = Training.of(rows, self._covariances, learned=hasattr(self, "mixture_"))
 
-    def _arrange(self, weights, kernels: PerClass) -> None:
-        self._covariances = kernels.map(lambda kernel: recognise(kernel, self.X_fit_.shape[1]))
-        self._weights = weights
-        if hasattr(self, "mixture_"):
-            self._store = store_bound([self.kernel_.bind_reference()], self.y_fit_, self._covariances, weights)
-        elif weights is not None and weights.ndim == 2:
-            self._store = store_distributions(self.X_fit_, weights, self._covariances)
-        else:
-            self._store = store_labels(self.X_fit_, self.y_fit_, self._covariances, weights)
+    @property
+    def X_fit_(self):  # noqa: N802
+        """The training points."""
+        return self._training.rows.X
+
+    @property
+    def y_fit_(self) -> NDArray:
+        """The class number of each training point."""
+        return self._training.rows.y
+
+    @property
+    def _weights(self) -> NDArray | None:
+        return self._training.rows.weights
+
+    @property
+    def _store(self):
+        return self._training.store
 
     def __getstate__(self):
         # The arranged points repeat X_fit_ in another order. Files omit them; they are arranged again on loading.
-        return {name: value for name, value in super().__getstate__().items() if name not in ARRANGED}
+        state = {name: value for name, value in super().__getstate__().items() if name not in ARRANGED}
+        if "_training" not in self.__dict__:
+            return state
+        rows = self._training.rows
+        self._training = Training(rows.shared(), self._training.store)  # a copy may hold the same points from now on
+        held = {"X_fit_": rows.X, "y_fit_": rows.y, "_weights": rows.weights}
+        return {**state, **held, **({} if rows.chosen_from.all() else {"_chosen_from": rows.chosen_from})}
 
     def __setstate__(self, state):
-        super().__setstate__(state)
-        if "_weights" in state:
-            self._arrange(self._weights, class_kernels(self.kernel_, self.classes_))
-
-    def _given_kernels(self) -> PerClass:
-        learning = self.selection == "pseudo_likelihood"
-        default = RBF(1.0, UNBOUNDED) if learning else RBF(1.0)
-        return class_kernels(default if self.kernel is None else self.kernel, self.classes_, by_object=learning)
-
-    def _chosen(self, labelled: Labelled) -> PerClass:
-        """The kernels that the selection prefers."""
-        kernels = self._given_kernels()
-        for kernel in kernels.distinct:
-            recognise(kernel, labelled.X.shape[1])  # refuses wrong kernels before any work is done
-        if self.selection is None:
-            return kernels
-        return (self._learn if self.selection == "pseudo_likelihood" else self._select)(labelled, kernels)
-
-    def _search(self, criterion: str) -> Search:
-        return Search(
-            mean=self.mean_,
-            criterion=criterion,
-            bounded=self.kernel is not None,
-            refine=self.length_scales is None,
-            set_variance=self.kernel is None or criterion == "loo_log_loss",
-            verbose=self.verbose,
-        )
-
-    def _select(self, labelled: Labelled, kernels: PerClass) -> PerClass:
-        """The kernels with the length scale, and the signal variance if it is free, that leave-one-out prefers."""
-        search, distinct, distance = self._search(self.selection), kernels.distinct, class_distance(labelled, kernels)
-        factors = candidate_factors(distinct, distance, self.length_scales, bounded=search.bounded)
-        path = search.path(labelled, kernels, factors)
-        self.selection_path_ = path.table(length_scale_of(distinct))
-        self.loo_error_ = path.chosen("loo_error")
-        return kernels.map(lambda kernel: rescale(kernel, path.chosen("factor"), path.chosen("variance")))
-
-    def _mixed(self, labelled: Labelled) -> PerClass:
-        """The mixture of covariances that leave-one-out prefers; the means are learned with it."""
-        if isinstance(self.kernel, Mapping):
-            self._given_kernels()  # refuses wrong keys first
-            others = str(SELECTIONS[1:])[1:-1]
-            raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
-        bank = bank_of(self.kernel, labelled, self.length_scales)
-        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
-        self.mean_, self.mixture_, self.loo_error_ = learned.mean, learned.table, learned.loo_error
-        return PerClass.shared_by(learned.mixture, len(self.classes_))
-
-    def _learn(self, labelled: Labelled, kernels: PerClass) -> PerClass:
-        """The kernels with their free parameters learned by pseudo-likelihood; the means are learned too."""
-        starts = starting_points(labelled, kernels, self._search("loo_log_loss"), self.length_scales)
-        options = {"learn_mean": self.learn_mean, "verbose": self.verbose}
-        learned = [learn(labelled, start.kernels, self.mean_, **options) for start in starts]
-        best = int(np.argmax([end.path["log_posterior"][-1] for end in learned]))
-        if starts[best].table:
-            self.selection_path_ = starts[best].table
-        self.mean_, self.learning_path_ = learned[best].mean, learned[best].path
-        return learned[best].kernels
+        held = {name: state[name] for name in ("X_fit_", "y_fit_", "_weights", "_chosen_from") if name in state}
+        super().__setstate__({name: value for name, value in state.items() if name not in held})
+        if "X_fit_" in held:
+            chosen_from = held.get("_chosen_from")
+            rows = TrainingRows.of(held["X_fit_"], held["y_fit_"], held["_weights"], chosen_from, own=False)
+            self._hold(rows, class_kernels(self.kernel_, self.classes_))
 
     @property
     def _precision(self):
-        return self.X_fit_.dtype
+        return self._training.rows.dtype
+
+    def _queries(self, X):
+        """New points after checking them, in the form of the training points."""
+        check_is_fitted(self)
+        X = validation.check_points(self, X, accept_sparse="csr", dtype=self._precision, reset=False)
+        return validation.like(X, self._training.rows.like)
 
     def _scores(self, X) -> Scores:
-        check_is_fitted(self)
-        X = validation.check_points(self, X, accept_sparse="csr", dtype=self.X_fit_.dtype, reset=False)
-        return self._scores_of(validation.like(X, self.X_fit_))
+        return self._scores_of(self._queries(X))
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
-        with threads.use(self.n_jobs), rows_named({"queries": X, "training points": self.X_fit_}):
+        with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
             return scores_in_parts(self._store, self._covariances, self.mean_, X, leave_out)
 
     def _loo_scores(self) -> Scores:
         check_is_fitted(self)
-        return self._scores_of(self.X_fit_, np.arange(len(self.y_fit_)))
+        return self._scores_of(self.X_fit_, self._training.rows.numbers)
 
     def loo_class_scores(self):
         """`class_scores` of each training point from all the others, in closed form.

@@ -44,6 +44,19 @@ def check_weights(sample_weight, X) -> NDArray | None:
     return _in_proportion(weights).astype(X.dtype)
 
 
+def check_added_weights(sample_weight, X) -> NDArray | None:
+    """Weights of rows that join others. Extreme ones are refused: their proportions to the others would be lost."""
+    weights = None if sample_weight is None or not X.shape[0] else check_weights(sample_weight, X)
+    if weights is not None:
+        largest = float(np.max(sample_weight))
+        if not 1 / EXTREME_WEIGHT <= largest <= EXTREME_WEIGHT:
+            raise ValueError(
+                f"sample_weight up to {largest:.3g} cannot be compared with the weights of the rows that are there: "
+                f"give weights between {1 / EXTREME_WEIGHT:.2g} and {EXTREME_WEIGHT:.2g}"
+            )
+    return weights
+
+
 def _in_proportion(weights: NDArray) -> NDArray:
     """Weights divided by a power of two if the largest is extreme; a weight above 0 stays above 0."""
     if not 1 / EXTREME_WEIGHT <= weights.max() <= EXTREME_WEIGHT:
@@ -84,6 +97,17 @@ def check_labelled_points(estimator, X, y, **options) -> tuple[Any, NDArray]:
     """Points as from `check_points`, and one known label for each."""
     X = check_points(estimator, X, **options)
     return X, complete_labels(y, X, estimator)
+
+
+def is_new(X, given) -> bool:
+    """Whether checked points are in an array that nobody else holds."""
+    return isinstance(X, np.ndarray) and X is not given and X.flags.owndata
+
+
+def check_share(name: str, value) -> None:
+    """Refuse what is not a share above 0 and at most 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
+        raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")
 
 
 def like(X, training):

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
@@ -31,6 +32,7 @@ from coxfield.kernels.mixture import Mixture
 
 PARAMETERS = tuple(LGCPClassifier().get_params())
 FITTED = ("X_fit_", "y_fit_", "classes_", "mean_", "kernel_", "n_features_in_", "_weights")
+HELD = ("X_fit_", "y_fit_", "_weights")  # which a model holds in another form
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
 HEADER = ("format", "version", "target", "features", "id_column")
 MOST_THREADS = 2**15
@@ -58,13 +60,16 @@ def check_state(state: Any) -> None:
         As ``LGCPClassifier.__getstate__`` returns it.
     """
     require_keys(state, (*PARAMETERS, *FITTED), "the model")
-    hidden = [name for name in state if hasattr(LGCPClassifier, name)]
+    hidden = [name for name in state if hasattr(LGCPClassifier, name) and name not in HELD]
     require(not hidden, f"the model has an entry {quoted(hidden)} that hides a part of its class")
     check_points(state["X_fit_"], "X_fit_")
     n, d = state["X_fit_"].shape
     classes = _checked_classes(state["classes_"])
     require_codes(state["y_fit_"], "y_fit_", n, len(classes))
     _check_weights(state["_weights"], state["X_fit_"], len(classes))
+    for name, length in (("_chosen_from", n), ("_announced", len(classes)), ("_arrived", len(classes))):
+        if name in state:
+            _check_mask(state[name], name, length)
     require_array(state["mean_"], "mean_", (len(classes),))
     require(is_integer(state["n_features_in_"]) and state["n_features_in_"] == d, f"n_features_in_ is not {d}")
     if "feature_names_in_" in state:
@@ -99,6 +104,10 @@ def _checked_classes(classes: Any) -> list:
     return listed
 
 
+def _check_mask(mask: Any, name: str, length: int) -> None:
+    require(type(mask) is np.ndarray and mask.dtype == bool and mask.shape == (length,), f"{name} is no mask")
+
+
 def _check_weights(weights: Any, X: Any, n_classes: int) -> None:
     """None, one positive number per point, or one number per point and class."""
     if weights is None:
@@ -129,9 +138,13 @@ def _check_kernels(state: dict, classes: list) -> None:
 
 def _check_learned(state: dict) -> None:
     """A mixture that was learned from the points refers to them, and knows their densities."""
-    mixture, weights = state["kernel_"], state["_weights"]
+    mixture, weights, X = state["kernel_"], state["_weights"], state["X_fit_"]
     require(isinstance(mixture, Mixture), "it has a table of a mixture, but no mixture")
-    require(mixture.X is state["X_fit_"], "the points of the mixture are not X_fit_")
+    if "_chosen_from" in state:
+        chosen = state["_chosen_from"]
+        require(bool(chosen.any()), "the mixture was chosen from none of the points")
+        weights, X = None if weights is None else weights[chosen], X[chosen]
+    require(_same_points(mixture.X, X), "the points of the mixture are not X_fit_")
     same = mixture.counts is weights or (
         mixture.counts is not None and weights is not None and np.array_equal(mixture.counts, weights)
     )
@@ -139,11 +152,20 @@ def _check_learned(state: dict) -> None:
     require(mixture.log_densities is not None, "the mixture has no densities")
 
 
+def _same_points(one: Any, other: Any) -> bool:
+    """Whether two arrays, dense or sparse, hold the same points."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return not (one != other).nnz if sparse.issparse(one) else np.array_equal(one, other)
+
+
 def _check_parameters(state: dict, d: int) -> None:
     """The parameters that the user gave; a prediction reads only the number of threads."""
     jobs = state["n_jobs"]
     require(jobs is None or (is_integer(jobs) and 0 < abs(jobs) <= MOST_THREADS), f"n_jobs is {quoted(jobs)}")
-    for name in ("mean", "selection", "length_scales", "learn_mean", "verbose"):
+    for name in ("mean", "selection", "length_scales", "learn_mean", "selection_part", "random_state", "verbose"):
         require(_is_plain(state[name]), f"{name} is not made of numbers and names")
     given = state["kernel"]
     listed = given.values() if isinstance(given, Mapping) else given if isinstance(given, list | tuple) else [given]

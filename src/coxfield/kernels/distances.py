@@ -173,8 +173,11 @@ def capped(d2: NDArray) -> NDArray:
     return np.clip(d2, 0, largest, out=d2)
 
 
-def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 20) -> NDArray:
-    """Squared distances of listed pairs by subtraction, without the cancellation of the product form."""
+def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -> NDArray:
+    """Squared distances of listed pairs by subtraction, without the cancellation of the product form.
+
+    So many numbers are taken at a time that they stay in the cache.
+    """
     d2 = np.empty(len(rows))
     step = max(1, chunk // X.shape[1])
     for start in range(0, len(rows), step):

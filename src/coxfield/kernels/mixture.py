@@ -54,16 +54,27 @@ class Mixture:
         """Hold the reference points, with their densities."""
         densities = self.log_densities
         # Not those of `_reference`: as long as nobody asks for them, the points need not be held twice.
-        points = tuple(ladder.bind(self.X) for ladder in self.ladders)
+        points = self._bound()
         if densities is None:
             densities = tuple(log_densities(each, each, self.counts) for each in points)
         held = zip(points, densities, strict=True)
         ladders = tuple(replace(each, known=known) for each, known in held)
         return MixturePoints(self, ladders, np.arange(self.n_reference), learned=True)
 
+    def anchored(self, points: tuple[LadderPoints, ...]) -> Mixture:
+        """The mixture, whose points are bound in the coordinates of some others, which are in use already."""
+        self.__dict__["_anchor"] = points
+        return self
+
+    def _bound(self) -> tuple[LadderPoints, ...]:
+        anchor = self.__dict__.get("_anchor")
+        if anchor is not None:
+            return tuple(points.at(self.X) for points in anchor)
+        return tuple(ladder.bind(self.X) for ladder in self.ladders)
+
     @cached_property
     def _reference(self) -> tuple[LadderPoints, ...]:
-        return tuple(ladder.bind(self.X) for ladder in self.ladders)
+        return self._bound()
 
     def reference(self, k: int) -> LadderPoints:
         """The reference points of a ladder."""
@@ -110,7 +121,7 @@ class Mixture:
         return self.stationary
 
     def __getstate__(self):
-        return {name: value for name, value in self.__dict__.items() if name != "_reference"}
+        return {name: value for name, value in self.__dict__.items() if name not in {"_reference", "_anchor"}}
 
     def __repr__(self) -> str:
         return " + ".join(

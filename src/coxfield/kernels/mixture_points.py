@@ -68,7 +68,7 @@ class MixturePoints(PlainBound):
         return len(self.ladders[0])
 
     def __getitem__(self, rows) -> MixturePoints:
-        some = self._each(lambda points: points[rows])
+        some = self._with_known()._each(lambda points: points[rows])
         of_reference = None if self.rows is None else self.rows[rows]
         return replace(some, rows=of_reference, omitted=None if self.omitted is None else self.omitted[rows])
 
@@ -95,6 +95,29 @@ class MixturePoints(PlainBound):
                 known = log_densities(points, self.covariance.reference(k), self.covariance.counts, self.omitted)
             found.append(known)
         return tuple(found)
+
+    @property
+    def known_densities(self) -> tuple[NDArray, ...] | None:
+        """`log_densities` if it is known already, None otherwise."""
+        known = tuple(points.known for points in self.ladders if points.known is not None)
+        return known if len(known) == len(self.ladders) else self.__dict__.get("log_densities")
+
+    def _with_known(self) -> MixturePoints:
+        """These points; densities that were computed are kept with them."""
+        computed = self.__dict__.get("log_densities")
+        if computed is None:
+            return self
+        held = zip(self.ladders, computed, strict=True)
+        return replace(self, ladders=tuple(replace(points, known=log_q) for points, log_q in held))
+
+    def alone(self) -> MixturePoints:
+        """The points with their own rows of the data alone; these points, if the data have no other rows."""
+        own = [points.points.alone() for points in self.ladders]
+        if all(new is points.points for new, points in zip(own, self.ladders, strict=True)):
+            return self
+        return replace(
+            self, ladders=tuple(replace(points, points=new) for points, new in zip(self.ladders, own, strict=True))
+        )
 
     def at(self, X) -> MixturePoints:
         """Other points in the same representations."""

@@ -35,6 +35,7 @@ class PointsError(ValueError):
 
     def name_rows(self, sets: Mapping[str, Any]) -> None:
         """Say which rows of some sets of points these are. Points that are in none of the sets stay as they are."""
+        sets = {name: X() if callable(X) else X for name, X in sets.items()}
         different = list({id(X): name for name, X in sets.items()}.values())
         for k, point in enumerate(self._points):
             # Of two points the first is one that is asked about, and the second one that is known: the last set.
@@ -64,7 +65,7 @@ def rows_named(sets: Mapping[str, Any]) -> Iterator[None]:
 
     Parameters
     ----------
-    sets : mapping name -> points
+    sets : mapping name -> points, or a function that returns them
         Points in the order in which the user knows them, such as {"queries": X, "training points": X_fit}. The points
         that are known come last.
 

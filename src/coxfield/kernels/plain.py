@@ -21,6 +21,19 @@ class PlainBound:
 
     held = False
 
+    @property
+    def erasable(self) -> bool:
+        """No."""
+        return False
+
+    def alone(self) -> Self:
+        """The points themselves: they hold no other rows."""
+        return self
+
+    def erase(self, rows: NDArray) -> None:
+        """Not possible: a covariance may be asked for any of its points."""
+        raise NotImplementedError
+
     def links(self) -> sparse.csr_array | None:
         """None, because any two points may have a covariance that is not 0."""
         return None
@@ -54,12 +67,13 @@ class PlainSums:
     layers = 1
     tiled = True
 
-    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
+    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> NDArray:
         """One tile, and its product with the weights."""
         tile = self.rows[some].tile(self.columns[part], room)
         if own is not None:
             cross_out(tile, own[some], part.start, 0)
         self.weights.add(tile, part.start, sums[0])
+        return tile
 
     def total(self, sums: NDArray) -> NDArray:
         """The only layer, without what the floor has added."""

@@ -77,6 +77,16 @@ class Bound(Protocol):
     def at(self, X) -> Self:
         """Other points, in the same form as these."""
 
+    def alone(self) -> Self:
+        """The same points, holding nothing of the other rows of the data that they came from."""
+
+    @property
+    def erasable(self) -> bool:
+        """Whether `erase` can be called."""
+
+    def erase(self, rows: NDArray) -> None:
+        """Overwrite some points, here and in the data that they came from. They must not count in any sum."""
+
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Self:
         """The same points under the rescaled covariance."""
 
@@ -195,8 +205,8 @@ class Summing(Protocol):
     def tiled(self) -> bool:
         """Whether `add` makes tiles. Otherwise one call is enough for all rows and columns."""
 
-    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
-        """Add the sums over some columns.
+    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> NDArray | None:
+        """Add the sums over some columns. The result is the tile, if the sums are those of one tile.
 
         Parameters
         ----------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 from sklearn.gaussian_process import kernels
 
 from coxfield.kernels import careful, ladder, profiles, slopes
@@ -119,6 +120,23 @@ class RadialPoints(PlainBound, ScaledPoints):
         """Other points in the same coordinates."""
         points = place(X, self.covariance.length_scale, self.origin)
         return RadialPoints(self.covariance, X, np.arange(X.shape[0]), points, self.origin)
+
+    def alone(self) -> RadialPoints:
+        """The points with their own rows of the data alone; these points, if the data have no other rows."""
+        if len(np.unique(self.rows)) == self.X.shape[0]:
+            return self
+        return replace(self, X=self.X[self.rows], rows=np.arange(len(self.rows)))
+
+    @property
+    def erasable(self) -> bool:
+        """Unless the points are sparse: the columns of a sparse row would tell of it."""
+        return not sparse.issparse(self.points.coordinates)
+
+    def erase(self, rows: NDArray) -> None:
+        """Write zeros: the mean of all points, in these coordinates."""
+        self.X[self.rows[rows]] = 0
+        self.points.coordinates[rows] = 0
+        self.points.sq_norms[rows] = 0
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> RadialPoints:
         """The same points under the rescaled covariance."""

@@ -9,6 +9,7 @@ so that squared distances from point j become |z_j - z|^2 + kappa_j (r_j . (z_j 
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,6 +85,17 @@ class Whitening(TransformerMixin, BaseEstimator):
         """Whitened points, shape (n_samples, n_directions)."""
         check_is_fitted(self)
         return (X - self.origin_) @ self.matrix_
+
+    def forget(self, rows: NDArray) -> Whitening:
+        """The same whitening without entries of some rows that `fit` saw.
+
+        A class that had no other rows has no mean any more. The matrix stays: it is a summary of all rows.
+        """
+        new = copy(self)
+        new.labels_, new.removal_ = np.delete(self.labels_, rows), np.delete(self.removal_, rows)
+        new.class_means_ = self.class_means_.copy()
+        new.class_means_[np.setdiff1d(self.labels_, new.labels_)] = 0
+        return new
 
     def left_out(self, Z: NDArray, rows: NDArray) -> tuple[NDArray, NDArray]:
         """Directions r_j and factors kappa_j by which distances from a point grow when its label is left out.

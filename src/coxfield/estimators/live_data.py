@@ -1,0 +1,183 @@
+"""Training rows that come and go after `fit`: `partial_fit`, `forget` and `reselect` of `LGCPClassifier`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from coxfield import threads
+from coxfield.engine.store import Labelled
+from coxfield.estimators import labels, validation
+from coxfield.estimators.live_state import LiveState, check_places
+from coxfield.kernels.named_rows import rows_named
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.engine.training import Training
+    from coxfield.kernels.per_class import PerClass
+
+
+class LiveData:
+    """Add rows to a fitted `LGCPClassifier` and remove rows from it. The covariance stays as it was chosen."""
+
+    classes_: NDArray
+    mean_: NDArray
+    mean: Any
+    selection: str | None
+    selection_part: float
+    learn_mean: bool
+    kernel: Any
+    kernel_: Any
+    n_jobs: int | None
+    _training: Training
+    _covariances: PerClass
+    _choose: Any
+
+    if TYPE_CHECKING:
+
+        @property
+        def X_fit_(self) -> Any: ...  # noqa: D102, N802
+
+        @property
+        def y_fit_(self) -> NDArray: ...  # noqa: D102
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
+        """Add training rows. The first call on a new object is `fit`, so it also chooses the covariance.
+
+        The result is that of `fit` with all rows and the covariance and means unchanged. The cost is that of the new
+        rows. Use `reselect` to choose the covariance again, for example when the number of rows has doubled.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like, default=None
+            New classes, which this or a later call may bring; known classes may be among them. Other new classes are
+            refused, because a new class may be a mistake in y. If the means were learned, the mean of a new class is
+            the logarithm of its share of the rows, and follows that share until `reselect`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> from coxfield import LGCPClassifier
+        >>> from coxfield.datasets import load_synth
+        >>> X, y, *_ = load_synth(return_X_y=True)
+        >>> clf = LGCPClassifier().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+        >>> len(clf.y_fit_)
+        250
+        >>> len(clf.forget([0, 1, 2]).y_fit_)
+        247
+        """
+        if not hasattr(self, "_training"):
+            return self._first_rows(X, y, classes, sample_weight)
+        self._refuse_soft_labels("partial_fit")
+        given, rows = X, self._training.rows
+        X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=rows.dtype, reset=False)
+        weights = validation.check_added_weights(sample_weight, X)
+        if weights is not None:
+            kept = weights > 0
+            X, y, weights = X[kept], y[kept], weights[kept]
+        state = self._live_state().announcing(labels.announced_classes(classes, self.classes_))
+        codes = labels.numbers_among(y, state.classes)
+        X = validation.like(X, rows.like)
+        X = X if validation.is_new(X, given) else X.copy()
+        with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
+            return self._become(state.grown(X, codes, weights) if len(codes) else state)
+
+    def _first_rows(self, X, y, classes, sample_weight) -> Self:
+        """Fit. Nothing is changed if that fails."""
+        fitted = clone(self).fit(X, y, sample_weight)
+        if classes is not None:
+            announced = labels.announced_classes(classes, fitted.classes_)
+            labels.numbers_among(fitted.classes_, announced)  # sklearn's rule: the first call announces all classes
+            fitted._become(fitted._live_state().announcing(announced))
+        self.__dict__.update(fitted.__dict__)
+        return self
+
+    def forget(self, rows) -> Self:
+        """Remove training rows for good. Afterwards they are in no part of the object, of its pickle or its model file.
+
+        The result is that of `fit` with the rows that are left and the covariance and means unchanged. The covariance
+        is a summary of all rows from which it was chosen; call `reselect` if it should not reflect the removed ones
+        either. Rows that are left keep their order. A class whose last row leaves is no class any more, unless it was
+        announced to `partial_fit`.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool
+            Places among the training rows, counted from 0, as in `X_fit_` and `y_fit_`; or one bool per training row.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._refuse_soft_labels("forget")
+        places = check_places(rows, len(self.y_fit_))
+        if not len(places):
+            return self
+        state = self._live_state()
+        state.check_what_is_left(places)
+        with threads.use(self.n_jobs):
+            return self._become(state.without(places))
+
+    def reselect(self) -> Self:
+        """Choose the covariance and the means again, from all training rows: `fit` without giving the rows again.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._refuse_soft_labels("reselect")
+        rows = self._training.rows
+        present, codes = np.unique(rows.y, return_inverse=True)
+        self.classes_ = self.classes_[present]
+        self._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X, own=rows.blocks[0].own)
+        return self
+
+    def _refuse_soft_labels(self, method: str) -> None:
+        weights = self._training.rows.weights
+        if weights is not None and weights.ndim == 2:
+            raise ValueError(f"{method} needs one label per training row, but these have a distribution over classes")
+
+    def _row_numbers(self) -> NDArray:
+        """The number of each training row in the store."""
+        return self._training.rows.numbers
+
+    def _calibrators(self) -> NDArray:
+        """Training rows that calibrate `predict_set`: if the covariance was chosen from a part of them, the others."""
+        chosen = self._training.rows.chosen_from
+        return np.arange(len(chosen)) if self.selection_part == 1 or chosen.all() else np.flatnonzero(~chosen)
+
+    def _live_state(self) -> LiveState:
+        n = len(self.classes_)
+        return LiveState(
+            self._training,
+            self._covariances,
+            self.classes_,
+            self.mean_,
+            announced=getattr(self, "_announced", np.zeros(n, bool)),
+            arrived=getattr(self, "_arrived", np.zeros(n, bool)),
+        )
+
+    def _become(self, state: LiveState) -> Self:
+        """Take over a state that is complete, so that a failure before has changed nothing."""
+        self._training, self.classes_ = state.training, state.classes
+        self._covariances = state.covariances
+        self._announced, self._arrived = state.announced, state.arrived
+        self.mean_ = state.settled_mean(self.mean, shares=self.selection == "mixture" and self.learn_mean)
+        kernels = state.covariances.map(lambda covariance: covariance.kernel)
+        self.kernel_ = validation.shown_kernel(kernels, self.kernel, self.classes_)
+        for stale in ("_loo_log_probabilities", "loo_error_"):
+            self.__dict__.pop(stale, None)
+        return self

@@ -1,0 +1,131 @@
+"""Contributions of training rows: exact terms of the class scores."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+
+from coxfield import LGCPClassifier
+from reference import kernel_value
+from tolerances import assert_close
+
+RNG = np.random.default_rng(1)
+X, NEW = RNG.normal(size=(40, 3)), RNG.normal(size=(6, 3))
+Y = np.array(["a", "b", "c"])[np.arange(40) % 3]
+WEIGHTS = RNG.uniform(0.5, 2.0, size=40)
+OWN = {"a": RBF(1.0), "b": 0.5 * Matern(1.5), "c": RBF(1.0)}
+KERNELS = {"one": 2.0 * RBF(0.8), "own": OWN, "called": RBF(0.8) + DotProduct(0.1)}
+
+
+def assert_adds_up(clf, reasons, points):
+    """Shares and rest are the class scores, to 1e-10 of the largest term."""
+    expected = clf.class_scores(points)
+    found = reasons.shares.sum(axis=2) + reasons.rest
+    scale = np.abs(expected) + np.abs(reasons.shares).sum(axis=2)
+    assert (np.abs(found - expected) <= 1e-10 * scale).all()
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("name", KERNELS)
+def test_terms_by_double_loop(name, weights):
+    clf = LGCPClassifier(KERNELS[name], selection=None).fit(X, Y, weights)
+    reasons = clf.contributions(NEW, top=4)
+    for q, x in enumerate(NEW):
+        for c, label in enumerate("abc"):
+            kernel = KERNELS[name][label] if name == "own" else KERNELS[name]
+            rows = np.flatnonzero(label == Y)
+            terms = np.array([kernel_value(kernel, x, X[i]) * (1 if weights is None else weights[i]) for i in rows])
+            order = np.argsort(-terms)[:4]
+            assert reasons.rows[q, c].tolist() == rows[order].tolist()
+            assert_close(reasons.shares[q, c], terms[order], terms=20, condition=10)
+            prior = kernel_value(kernel, x, x) / 2 if name != "called" else 0.0  # it cancels, see `prior_terms`
+            assert_close(reasons.prior[q, c], prior, terms=5, scale=1.0)
+            assert_close(
+                reasons.rest[q, c], prior + terms.sum() - terms[order].sum(), terms=80, scale=np.abs(terms).sum() + 1
+            )
+    assert_adds_up(clf, reasons, NEW)
+
+
+@pytest.mark.parametrize("options", [{}, {"selection": "loo_error"}, {"selection_part": 0.6, "random_state": 0}])
+def test_the_covariances_in_use(options):
+    clf = LGCPClassifier(**options).fit(X, Y)
+    reasons = clf.contributions(NEW, top=40)
+    values = clf.kernel_(NEW, X)
+    for c, label in enumerate("abc"):
+        count = int(np.sum(label == Y))
+        assert (reasons.rows[:, c, count:] == -1).all()
+        assert (reasons.shares[:, c, count:] == 0).all()
+        rows = reasons.rows[:, c, :count]
+        assert all(sorted(row) == np.flatnonzero(label == Y).tolist() for row in rows.tolist())
+        assert_close(reasons.shares[:, c, :count], np.take_along_axis(values, rows, axis=1), terms=500, condition=10)
+        assert (np.diff(reasons.shares[:, c, :count], axis=1) <= 0).all()
+    assert_adds_up(clf, reasons, NEW)
+
+
+def test_sparse_points():
+    points = np.where(np.abs(X) < 0.5, 0, X)
+    dense, thin = (LGCPClassifier(RBF(0.8), selection=None).fit(data, Y) for data in (points, sparse.csr_array(points)))
+    one, other = dense.contributions(NEW, 5), thin.contributions(sparse.csr_array(NEW), 5)
+    assert_close(one.shares, other.shares, terms=20, condition=10)
+    assert_adds_up(thin, other, NEW)
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1e-3, 1e3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_data_that_underflow_have_their_nearest_rows_as_witnesses(scale, dtype):
+    clf = LGCPClassifier(RBF(scale), selection=None).fit(X.astype(dtype), Y)
+    reasons = clf.contributions(NEW, top=2)
+    for c, label in enumerate("abc"):
+        rows = np.flatnonzero(label == Y)
+        d2 = np.square(NEW.astype(dtype)[:, None].astype(float) - X.astype(dtype)[rows].astype(float)).sum(axis=2)
+        nearest, found = rows[np.argsort(d2, axis=1)[:, :2]], reasons.rows[:, c]
+        if scale < 1:
+            assert found.tolist() == nearest.tolist()
+        else:  # in single precision several rows may be equally loud
+            place = np.searchsorted(rows, found)
+            loudness, best = (
+                np.exp(-v / (2 * scale**2)) for v in (np.take_along_axis(d2, place, 1), np.sort(d2)[:, :2])
+            )
+            assert_close(np.sort(loudness), np.sort(best), terms=20, dtype=dtype)
+    if dtype == np.float64:
+        assert_adds_up(clf, reasons, NEW)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 30), st.integers(1, 700), st.integers(0, 2**32 - 1))
+def test_the_largest_of_many_rows_are_found(top, n, seed):
+    rng = np.random.default_rng(seed)
+    points, y = rng.normal(size=(n + 2, 2)), np.r_[0, 1, rng.integers(2, size=n)]
+    clf = LGCPClassifier(RBF(1.0), selection=None).fit(points, y)
+    reasons = clf.contributions(points[:3], top=top)
+    values = np.exp(-np.square(points[:3, None] - points).sum(axis=2) / 2)
+    for c in (0, 1):
+        best = -np.sort(-np.where(y == c, values, -1), axis=1)[:, :top]
+        best = np.pad(best, ((0, 0), (0, top - best.shape[1])), constant_values=-1)
+        assert_close(reasons.shares[:, c], np.where(best < 0, 0, best), terms=10, condition=20)
+
+
+def test_rows_that_came_later_and_rows_that_left():
+    clf = LGCPClassifier(RBF(0.8), selection=None).fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:]).forget([0, 1, 35])
+    kept = np.setdiff1d(np.arange(40), [0, 1, 35])
+    single = LGCPClassifier(RBF(0.8), selection=None).fit(X[kept], Y[kept])
+    one, other = clf.contributions(NEW, 6), single.contributions(NEW, 6)
+    assert one.rows.tolist() == other.rows.tolist()
+    assert_close(one.shares, other.shares, terms=20, condition=10)
+
+
+def test_the_table_lists_all_entries():
+    clf = LGCPClassifier(RBF(0.8), selection=None).fit(X[:5], ["a", "a", "a", "b", "b"])
+    table = clf.contributions(NEW[:2], top=3).table()
+    assert set(table) == {"query", "class", "rank", "row", "share"}
+    assert len(table["row"]) == 2 * (3 + 2)
+    assert table["class"].tolist() == ["a", "a", "a", "b", "b"] * 2
+
+
+@pytest.mark.parametrize("top", [0, -1, 2.5, "all"])
+def test_a_number_of_rows_that_makes_no_sense_is_refused(top):
+    clf = LGCPClassifier(RBF(0.8), selection=None).fit(X, Y)
+    with pytest.raises(ValueError, match="top must be a whole number of at least 1, got"):
+        clf.contributions(NEW, top=top)
