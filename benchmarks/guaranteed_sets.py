@@ -1,0 +1,233 @@
+"""Sets with a guarantee: their time beside `predict_proba`, their coverage and their size, beside other methods."""
+
+import argparse
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from rich.table import Table
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.gaussian_process.kernels import RBF
+
+from benchmarks.harness import Row, console, images, seconds, show
+from coxfield import LGCPClassifier
+from coxfield.apps.experiments.supervised_sets import load
+from coxfield.datasets import DatasetUnavailableError, load_synth
+from coxfield.plotting import encode, figure
+from coxfield.plotting.guaranteed_sets import plot_sets
+
+COVERAGES = (0.8, 0.9, 0.95, 0.99)
+PART = 0.3  # of the training rows choose the covariance, where a part of them does
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Rows that are divided again and again, and a covariance that was chosen from other rows."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    n_train: int
+    n_test: int
+    chosen: LGCPClassifier
+
+    def split(self, seed):
+        """Points and labels to train, and to test."""
+        order = np.random.default_rng(seed).permutation(len(self.y))
+        train, test = order[: self.n_train], order[self.n_train : self.n_train + self.n_test]
+        return self.X[train], self.y[train], self.X[test], self.y[test]
+
+    def beforehand(self):
+        """A classifier with the covariance and the means that other rows have chosen."""
+        means = dict(zip(self.chosen.classes_.tolist(), self.chosen.mean_.tolist(), strict=True))
+        return LGCPClassifier(self.chosen.kernel_, mean=means, selection=None)
+
+
+def make_pool(name, X, y, n_aside, n_train, n_test):
+    order = np.random.default_rng(2024).permutation(len(y))
+    aside, rest = order[:n_aside], order[n_aside:]
+    chosen = LGCPClassifier(selection="pseudo_likelihood").fit(X[aside], y[aside])
+    return Pool(name, X[rest], y[rest], n_train, min(n_test, len(rest) - n_train), chosen)
+
+
+def pools():
+    X_train, y_train, X_test, y_test = load_synth(return_X_y=True)
+    yield make_pool("Synth", np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), 250, 250, 1000)
+    try:
+        X_train, y_train, X_test, y_test = load("pendigits")
+    except DatasetUnavailableError as error:
+        console.print(f"pendigits is left out: {error}")
+        return
+    X = np.concatenate([X_train, X_test]).astype(float)
+    yield make_pool("pendigits", X, np.concatenate([y_train, y_test]), 1000, 1000, 500)
+
+
+def closed_form(clf):
+    """P-values of one fit, marginal and per class, with the numbers of calibrating rows behind them."""
+
+    def p_values(X, y, new):
+        clf.fit(X, y)
+        rows = clf._calibrators()
+        counts = np.bincount(clf.y_fit_[rows], minlength=len(clf.classes_))
+        both = clf.set_p_values(new), clf.set_p_values(new, per_class=True)
+        return list(zip(both, (np.full(len(counts), len(rows)), counts), strict=True))
+
+    return p_values
+
+
+def split_conformal(clf):
+    """Half of the rows to train, half to calibrate, with one minus the probability of the label as the score."""
+
+    def p_values(X, y, new):
+        half = len(y) // 2
+        clf.fit(X[:half], y[:half])
+        scores = 1 - clf.predict_proba(X[half:])[np.arange(len(y) - half), np.searchsorted(clf.classes_, y[half:])]
+        worse = len(scores) - np.searchsorted(np.sort(scores), 1 - clf.predict_proba(new), side="left")
+        return [((1 + worse) / (len(scores) + 1), np.full(len(clf.classes_), len(scores)))]
+
+    return p_values
+
+
+def by_crepes(clf):
+    """The same by crepes."""
+    from crepes import WrapClassifier
+
+    def p_values(X, y, new):
+        half, wrapped = len(y) // 2, WrapClassifier(clf)
+        wrapped.fit(X[:half], y[:half])
+        wrapped.calibrate(X[half:], y[half:])
+        return [(wrapped.predict_p(new, smoothing=False), np.full(len(np.unique(y)), len(y) - half))]
+
+    return p_values
+
+
+def methods(pool, splits):
+    """Name, function, and the number of splits; `splits` are many, some and few."""
+    many, some, few = splits
+    part = LGCPClassifier(selection_part=PART, random_state=0)
+    one_kernel = LGCPClassifier(selection="loo_error", selection_part=PART, random_state=0)
+    yield "closed form, kernel chosen beforehand", closed_form(pool.beforehand()), many
+    yield "closed form, mixture of a part of the rows", closed_form(part), few
+    yield "closed form, loo_error of a part of the rows", closed_form(one_kernel), some
+    yield "closed form, mixture of all rows (no guarantee)", closed_form(LGCPClassifier()), few
+    yield "closed form, loo_error of all rows (no guarantee)", closed_form(LGCPClassifier(selection="loo_error")), some
+    yield "split conformal, kernel chosen beforehand", split_conformal(pool.beforehand()), many
+    if find_spec("crepes") is None:
+        console.print("crepes is left out: pip install crepes")
+        return
+    yield "crepes, kernel chosen beforehand", by_crepes(pool.beforehand()), many
+    yield "crepes, random forest", by_crepes(RandomForestClassifier(100, random_state=0)), few
+
+
+@dataclass(frozen=True)
+class Found:
+    """One row per split and one column per coverage; `by_class` has one more axis for the classes."""
+
+    covered: np.ndarray
+    expected: np.ndarray
+    size: np.ndarray
+    by_class: np.ndarray
+
+    @classmethod
+    def of(cls, splits):
+        """All splits, from lists of one entry per coverage."""
+        return cls(*(np.array([[entry[k] for entry in split] for split in splits]) for k in range(4)))
+
+
+def judged(p, calibrating, codes):
+    """For each coverage: shares covered and expected, the size of the sets, and the share covered of each class."""
+    total, found = calibrating + 1, []
+    for coverage in COVERAGES:
+        left_out = np.floor((1 - coverage) * total + 1e-9)  # whole numbers must not be missed by rounding
+        kept = np.rint(p * total) > left_out
+        covered = kept[np.arange(len(codes)), codes]
+        own = [covered[codes == c].mean() if (codes == c).any() else np.nan for c in range(len(total))]
+        found.append((covered.mean(), (1 - left_out / total)[codes].mean(), kept.sum(axis=1).mean(), own))
+    return found
+
+
+def measure(pool, p_values, n_splits):
+    """One `Found` for each kind of p-values."""
+    splits = []
+    for seed in range(n_splits):
+        X, y, new, truth = pool.split(seed)
+        codes = np.searchsorted(np.unique(y), truth)
+        splits.append([judged(p, calibrating, codes) for p, calibrating in p_values(X, y, new)])
+    return [Found.of(kind) for kind in zip(*splits, strict=True)]
+
+
+def cell(values):
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
+    return f"{100 * values.mean():.2f} ± {100 * error:.2f}"
+
+
+def coverage_table(pool, splits):
+    sizes = f"{pool.n_train} training and {pool.n_test} test rows per split"
+    table = Table(title=f"{pool.name}, {sizes}: share of test rows covered in per cent, and mean size of the sets")
+    for heading in ("method", "splits", *(f"{100 * c:g} %" for c in COVERAGES), "sizes", "least class at 90 %"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    for name, p_values, n_splits in methods(pool, splits):
+        for title, found in zip((name, "    per class"), measure(pool, p_values, n_splits), strict=False):
+            table.add_row(
+                title,
+                f"{n_splits:,}",
+                *(cell(found.covered[:, k]) for k in range(len(COVERAGES))),
+                ", ".join(f"{size:.3f}" for size in found.size.mean(axis=0)),
+                f"{100 * np.nanmean(found.by_class[:, 1], axis=0).min():.1f}",
+            )
+            expected = (f"{100 * value:.2f}" for value in found.expected.mean(axis=0))
+            table.add_row("    expected exactly", "", *expected, "", "", style="dim")
+    console.print(table)
+
+
+def speed(quick):
+    n_train, n_test = (2000, 200) if quick else (20_000, 1000)
+    X, y, Z = images(n_train, n_test, np.float32)
+    clf = LGCPClassifier(RBF(2.0), selection=None).fit(X, y)
+    clf.predict_proba(Z[:10])
+    plain = seconds(lambda: clf.predict_proba(Z), repeats=3)
+    first = seconds(lambda: clf.predict_set(Z), repeats=1)
+    sets = seconds(lambda: clf.predict_set(Z), repeats=3)
+    per_class = seconds(lambda: clf.predict_set(Z, per_class=True), repeats=3)
+    show(
+        f"Sets with a guarantee, {n_train:,} x {n_test:,} x 784, ten classes, float32",
+        [
+            Row("predict_proba", f"{plain:.2f} s"),
+            Row("predict_set, leave-one-out at hand", f"{sets:.2f} s"),
+            Row("predict_set, per class", f"{per_class:.2f} s"),
+            Row("the first predict_set after fit", f"{first:.2f} s"),
+            Row("predict_set / predict_proba", f"{sets / plain:.2f}", "at most 6"),
+        ],
+    )
+
+
+def coverage(quick):
+    splits = {"Synth": (20, 5, 2), "pendigits": (3, 2, 2)}
+    if not quick:
+        splits = {"Synth": (1000, 200, 100), "pendigits": (1000, 50, 20)}
+    for pool in pools():
+        coverage_table(pool, splits[pool.name])
+
+
+def picture(path):
+    """Draw where the sets of Synth are the same, at two coverages."""
+    X, y, *_ = load_synth(return_X_y=True)
+    clf = LGCPClassifier(0.3 * RBF(0.2), selection=None).fit(X, y)
+    drawn = figure(11, 3)
+    for ax, coverage in zip(drawn.subplots(1, 2), (0.8, 0.95), strict=True):
+        plot_sets(clf, X, y, coverage, ax=ax, resolution=400)
+    path.write_bytes(encode(drawn, path))
+
+
+def run(quick=False):
+    speed(quick)
+    coverage(quick)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs")
+    parser.add_argument("--picture", type=Path, help="draw the sets of Synth to this file instead")
+    options = parser.parse_args()
+    run(options.quick) if options.picture is None else picture(options.picture)
