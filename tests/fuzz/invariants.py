@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from coxfield import LGCPClassifier
 from fuzz.cases import evaluate
+from fuzz.faults import BrokenError, check_labels, check_numbers, check_probabilities
+from fuzz.powers import check_label_quality, check_live_data, check_reasons, check_sets
 from fuzz.refusals import place, refusal
 
 SECONDS = 10.0
 MEGABYTES = 500
-TOLERANCE = {"float32": 1e-6, "float64": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,6 @@ class Outcome:
     def failed(self):
         """Whether an invariant does not hold."""
         return self.kind == "FAILED"
-
-
-class BrokenError(Exception):
-    """An invariant that does not hold, and in which step."""
 
 
 @contextmanager
@@ -103,14 +101,16 @@ def _asked(estimator, X, asked):
     questions = [("training", lambda: check_training(estimator))]
     questions += [("the training points", lambda: check_queries(estimator, X))]
     questions += [("queries", lambda query=query: check_queries(estimator, query)) for query in asked]
+    if isinstance(estimator, LGCPClassifier):
+        questions += [("live data", lambda: check_live_data(estimator))]
     for step, check in questions:
         try:
             check()
         except BrokenError as broken:
             return Outcome("FAILED", f"{type(estimator).__name__} {step}: {broken}", "")
-        except Exception as error:  # a query may be refused, like data
+        except Exception as error:  # a query may be refused, like data; and too few rows may be left
             outcome = _refused(error, step)
-            if outcome.failed or step != "queries":
+            if outcome.failed or step not in ("queries", "live data"):
                 return outcome
     return Outcome("fitted")
 
@@ -121,6 +121,8 @@ def check_training(estimator):
         check_probabilities(estimator.loo_predict_proba(), "loo_predict_proba")
         check_labels(estimator, estimator.loo_predict(), "loo_predict")
         check_numbers(estimator.loo_class_scores(), "loo_class_scores")
+    if isinstance(estimator, LGCPClassifier):
+        check_label_quality(estimator)
     if hasattr(estimator, "transduction_"):
         check_labels(estimator, estimator.transduction_, "transduction_")
         check_probabilities(estimator.label_distributions_, "label_distributions_")
@@ -140,25 +142,6 @@ def check_queries(estimator, X):
         raise BrokenError("predict_proba has a wrong shape")
     if hasattr(estimator, "decision_function"):
         check_numbers(estimator.decision_function(X), "decision_function")
-
-
-def check_probabilities(values, name):
-    """Finite, not negative, and with sum one in every row."""
-    values = np.asarray(values)
-    if not np.isfinite(values).all():
-        raise BrokenError(f"{name} is not finite")
-    tolerance = TOLERANCE.get(str(values.dtype), 1e-9)
-    if (values < 0).any() or (np.abs(values.sum(axis=1, dtype=float) - 1) > tolerance).any():
-        raise BrokenError(f"{name} does not sum to one")
-
-
-def check_labels(estimator, labels, name):
-    """Labels are classes."""
-    if not np.isin(np.asarray(labels), estimator.classes_).all():
-        raise BrokenError(f"{name} gives labels that are no classes")
-
-
-def check_numbers(values, name):
-    """Scores may be infinite, but never NaN."""
-    if np.isnan(values).any():
-        raise BrokenError(f"{name} is NaN")
+    if isinstance(estimator, LGCPClassifier):
+        check_reasons(estimator, X)
+        check_sets(estimator, X)

@@ -60,6 +60,11 @@ def lgcp(draw, classes, d):
         options["mean"] = draw(means(classes, ["1.0", "-2.5", "0", "1e-300", "700.0"]))
     _common(draw, options)
     _add(draw, options, "learn_mean", 15, ["False", "True"])
+    if happens(draw, 12):
+        options["selection_part"] = mostly(
+            draw, ["0.5", "0.8", "1"], ["0.0", "1.5", "nan", "'half'", "True"], percent=10
+        )
+        options["random_state"] = "0"
     _add(draw, options, "n_jobs", 5, ["1", "2"], ["0", "'two'", "-1"])
     return options
 
