@@ -95,7 +95,7 @@ class Segments:
 
     def scaled(self, factors: NDArray) -> Segments:
         """The same classes with other weights."""
-        return Segments(self.starts, (self.weights * factors).astype(self.weights.dtype, copy=False))
+        return Segments(self.starts, _products(self.weights, factors))
 
     def without(self, columns: NDArray) -> Segments:
         """The same classes, with columns that do not count."""
@@ -146,7 +146,7 @@ class Shares:
 
     def scaled(self, factors: NDArray) -> Shares:
         """Every row of the matrix multiplied by a factor."""
-        return Shares((self.matrix * factors[:, None]).astype(self.matrix.dtype, copy=False))
+        return Shares(_products(self.matrix, factors[:, None]))
 
     def without(self, columns: NDArray) -> Shares:
         """The same matrix with empty rows."""
@@ -158,3 +158,9 @@ class Shares:
         """The columns of positive weight for each class."""
         found = [np.flatnonzero(column) for column in self.matrix.T]
         return [(columns, self.matrix[columns, c]) for c, columns in enumerate(found)]
+
+
+def _products(weights: NDArray, factors: NDArray) -> NDArray:
+    """Weights times factors, in the precision of the weights; so limited that sums of them are finite."""
+    with np.errstate(over="ignore"):
+        return np.minimum(weights * factors, np.finfo(weights.dtype).max / 1e9).astype(weights.dtype, copy=False)

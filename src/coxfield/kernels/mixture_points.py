@@ -13,7 +13,7 @@ from coxfield.kernels.called import CalledSums
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.mixture_ladder import LadderPoints, log_densities
-from coxfield.kernels.mixture_sums import MixtureSums, power
+from coxfield.kernels.mixture_sums import LARGEST, MixtureSums, limited, power
 from coxfield.kernels.plain import PlainBound
 from coxfield.kernels.protocol import Covariance
 
@@ -142,7 +142,7 @@ class MixturePoints(PlainBound):
         for points, log_q in zip(self.ladders, self.log_densities, strict=True):
             own = points.points.diagonal()
             for f, a in points.ladder.terms:
-                found += points.ladder.weights[f, a] * own * power(log_q[f], -2 * points.ladder.alphas[a])
+                found += limited(power(log_q[f], -2 * points.ladder.alphas[a]), own, points.ladder.weights[f, a])
         return found
 
     def tile(self, columns: MixturePoints, out: NDArray | None = None) -> NDArray:
@@ -156,7 +156,7 @@ class MixturePoints(PlainBound):
                 kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = power(mine[f][:, None] + others[f], -ladder.alphas[a])
-                    found += np.minimum(ladder.weights[f, a] * scale * kernel, largest).astype(found.dtype, copy=False)
+                    found += limited(scale, kernel, ladder.weights[f, a], largest=largest).astype(found.dtype, copy=False)
         return found
 
     def imprecise(self, columns: MixturePoints, factor: float = 1.0) -> NDArray:
@@ -189,8 +189,9 @@ class MixturePoints(PlainBound):
                     scale = ladder.alphas[a] * (log_q[:, None] + others[f]) if ladder.alphas[a] else 0.0
                     with np.errstate(invalid="ignore"):
                         term = logs - scale + np.log(ladder.weights[f, a])
-                    # So far from all points that kernel and density are both 0, there is no covariance.
-                    np.logaddexp(found, np.where(np.isnan(term), -np.inf, term), out=found)
+                    # So far from all points that kernel and density are both 0, there is no covariance. Between
+                    # equal points that far away, the kernel is not 0, and the covariance is as large as can be.
+                    np.logaddexp(found, np.nan_to_num(term, nan=-np.inf, posinf=LARGEST, neginf=-np.inf), out=found)
         if leave_out is not None:
             cross_out(found, leave_out, 0, -np.inf)
         return found
@@ -215,7 +216,7 @@ class MixturePoints(PlainBound):
                 values = points.points.rescaled(factor).pairs(rows, theirs.rescaled(factor), of_columns)
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = power(mine[f][rows] + others[f][of_columns], -ladder.alphas[a])
-                    found += ladder.weights[f, a] * values * scale
+                    found += limited(scale, values, ladder.weights[f, a])
         return found
 
     def neighbours(self, count: int) -> NDArray:

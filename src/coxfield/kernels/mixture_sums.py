@@ -23,11 +23,21 @@ if TYPE_CHECKING:
 
 
 LARGEST_LOG = 700.0  # exp of more than this overflows
+LARGEST = 1e300  # sum of a member between points that are both far from all reference points
 
 
 def power(log_q: NDArray, exponent: float) -> NDArray:
     """q to a power; far from all reference points it is the largest number instead of an infinite one."""
     return np.exp(np.minimum(exponent * log_q, LARGEST_LOG)) if exponent else np.ones_like(log_q)
+
+
+def limited(scale: NDArray, values: NDArray, *factors: float, largest: float = LARGEST) -> NDArray:
+    """Values of a member times all factors, at most `largest`. The last factors are not 0."""
+    with np.errstate(over="ignore"):
+        product = scale * values
+        for factor in factors:
+            product *= factor
+    return np.minimum(product, largest)
 
 
 class MixedPoints(Protocol):
@@ -119,5 +129,5 @@ class MixtureSums:
             alpha, weight = ladder.alphas[layer.a], ladder.weights[layer.f, layer.a]
             # Where the density has vanished, so has the member; rows that are left with nothing are taken again.
             scale = power(np.where(np.isneginf(log_q), np.inf, log_q), -alpha)
-            found += weight * (points.unit * (scale[:, None] * values))
+            found += limited(scale[:, None], values, points.unit, weight)
         return found

@@ -51,8 +51,9 @@ def starting_points(labelled: Labelled, kernels: PerClass, search: Search, lengt
         return [Start(kernels, {})]
     given = kernels.map(with_variance)
     units = feature_units(labelled.X)
-    scaler = StandardScaler(with_mean=False).fit(in_units(labelled.X, units), sample_weight=labelled.weights)
-    deviations = scaler.scale_ * units
+    with np.errstate(invalid="ignore"):  # a variance below 0 by rounding, of a feature that hardly varies
+        scaler = StandardScaler(with_mean=False).fit(in_units(labelled.X, units), sample_weight=labelled.weights)
+    deviations = np.nan_to_num(scaler.scale_, nan=1.0) * units
     standardised = given.map(lambda kernel: reshape_length(kernel, deviations))
     starts = [given] if standardised.distinct == given.distinct else [given, standardised]
     return [_along_path(labelled, start, search, length_scales) for start in starts]

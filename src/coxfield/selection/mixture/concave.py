@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MEAN_PRECISION = 0.01  # of the normal prior on the class means, in 1 / nats^2
 MOST_STEPS = 1000
+NOTHING = 1e-290  # evidence in nats at weight 1; a weight that makes up for less is no number
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Problem:
         """From class sums of shape (members, n, n_classes)."""
         relative = sums - sums.mean(axis=2, keepdims=True)
         scale = np.abs(relative - relative.mean(axis=1, keepdims=True)).max(axis=(1, 2))
-        scale = np.where(scale > 0, scale, np.inf)  # a member that says nothing has no weight
+        scale = np.where(scale > NOTHING, scale, np.inf)  # a member that says nothing has no weight
         relative /= scale[:, None, None]
         return cls(relative.reshape(len(sums), -1), scale, y, counts, centre)
 
