@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield.engine import training
 from coxfield.io import model_file
 from tolerances import assert_close
 
@@ -113,6 +114,19 @@ def test_sequences_of_sparse_rows(name, dtype, history):
     expected = single.class_scores(NEW)
     assert_close(clf.class_scores(NEW), expected, terms=TERMS, scale=np.abs(expected).max(), condition=10)
     assert (clf.X_fit_ != points[there]).nnz == 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=8, deadline=None)
+@given(history=histories())
+def test_rows_may_be_numbered_anew_at_any_time(name, history):
+    steps, there = history
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "SPARE", -(10**6))
+        clf = follow(LGCPClassifier(**MODELS[name]).fit(X[:36], Y[:36]), [*steps, ("forget", [1])])
+    there = there[:1] + there[2:]
+    assert clf._training.rows.numbers.tolist() == list(range(len(there)))
+    assert_same_model(clf, there)
 
 
 def test_one_row_at_a_time_makes_few_blocks():

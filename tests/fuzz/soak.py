@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 
@@ -64,14 +65,26 @@ def data(n=80):
 
 
 def fit(number):
-    """Fit the estimators in turn. Where one can learn and forget points, it does both."""
+    """Fit the estimators in turn."""
     X, y = data()
     kind = ESTIMATORS[number % len(ESTIMATORS)]
-    model = kind().fit(X, few_labels(y) if kind is SLGCPClassifier else y)
-    if hasattr(model, "partial_fit") and hasattr(model, "forget"):
-        model.partial_fit(X[:5] + 0.1, y[:5])
-        model.forget(np.arange(5))
-    return model
+    return kind().fit(X, few_labels(y) if kind is SLGCPClassifier else y)
+
+
+def comings_and_goings():
+    """A function that adds rows to models and removes as many: a mixture and one kernel in turn."""
+    X, y = data()
+    models = [LGCPClassifier().fit(X, y), LGCPClassifier(RBF(1.0), selection=None).fit(X, y)]
+    rng = np.random.default_rng(1)
+
+    def call(number):
+        model = models[number % len(models)]
+        new = rng.integers(0, 2, 5)
+        model.partial_fit(rng.normal(size=(5, 3)) + 2 * new[:, None], new, classes=[0, 1])
+        model.forget(rng.choice(np.arange(40, len(model.y_fit_)), 5, replace=False))
+        model.predict_proba(X[:5])
+
+    return call
 
 
 def predictions():
@@ -114,7 +127,7 @@ def draw(records, path):
     """Draw memory against calls, one panel for each kind of call."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
     for ax, record in zip(figure.subplots(1, len(records), squeeze=False)[0], records, strict=True):
         ax.plot(record.calls, record.memory, ".-")
         ax.set(title=f"{record.name}: {record.growth():+.2f} MB", xlabel="calls", ylabel="resident memory in MB")
@@ -129,12 +142,17 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--predictions", type=int, default=10000)
     parser.add_argument("--fits", type=int, default=200)
+    parser.add_argument("--pairs", type=int, default=1000, help="calls of partial_fit, each followed by forget")
     parser.add_argument("--output", type=Path, help="file for a picture of memory against calls")
     asked = parser.parse_args(arguments)
     predict = predictions()
     predict(0), predict(1)
     before = counted()
-    records = [watched("predictions", predict, asked.predictions), watched("fits", fit, asked.fits)]
+    records = [
+        watched("predictions", predict, asked.predictions),
+        watched("add and forget", comings_and_goings(), asked.pairs),
+        watched("fits", fit, asked.fits),
+    ]
     found = faults(records, before, counted())
     print(f"{'calls':14}{'number':>8}{'first MB':>10}{'last MB':>10}{'growth MB':>11}{'seconds':>9}")
     for record in records:

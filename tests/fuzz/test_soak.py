@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fuzz import soak
-from fuzz.soak import Record, counted, draw, faults, fit, main, predictions, watched
+from fuzz.soak import Record, comings_and_goings, counted, draw, faults, fit, main, predictions, watched
 
 ARRAYS = tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)
 BYTES, OBJECTS = 4096, 50  # that may be left: one small cache. A leak leaves something at every call.
@@ -48,6 +48,10 @@ def test_predictions_leave_nothing_behind():
     assert_nothing_left(predictions(), 10, 100)
 
 
+def test_rows_that_come_and_go_leave_nothing_behind():
+    assert_nothing_left(comings_and_goings(), 20, 40)
+
+
 def test_fits_leave_nothing_behind():
     assert_nothing_left(fit, 2, 4)
 
@@ -78,8 +82,9 @@ def test_threads_and_files_that_are_left_are_faults():
 
 
 def test_the_program_prints_a_table_and_draws(tmp_path, capsys):
-    main(["--predictions", "6", "--fits", "3", "--output", str(tmp_path / "memory.png")])
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[:3]] == ["calls", "predictions", "fits"]
+    main(["--predictions", "6", "--pairs", "6", "--fits", "3", "--output", str(tmp_path / "memory.png")])
+    first = [line.split()[0] for line in capsys.readouterr().out.splitlines()[:4]]
+    assert first == ["calls", "predictions", "add", "fits"]
     assert Path(tmp_path / "memory.png").read_bytes().startswith(b"\x89PNG")
 
 

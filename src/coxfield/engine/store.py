@@ -181,6 +181,11 @@ class Store:
             groups.append(replace(group, parts=tuple(part for part in left if part is not None)))
         return replace(self, groups=tuple(groups))
 
+    def renumbered(self, new: NDArray, left: NDArray) -> Store:
+        """The store with other numbers of rows: `new` has one for each old one, and `left` are the old ones in use."""
+        store = self._each_part(lambda part: replace(part, rows=new[part.rows]))
+        return replace(store, n_rows=len(left), learned=None if self.learned is None else self.learned[left])
+
     def with_classes(self, new: NDArray, covariances: PerClass[Covariance]) -> Store:
         """The store with other class numbers: `new` has one for each old one, -1 for a class without points."""
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
+from coxfield.engine.training_rows import GONE
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_forgetting import forget
 from coxfield.kernels.mixture_points import MixturePoints
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from coxfield.engine.training_rows import TrainingRows
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Covariance
+
+SPARE = 1024  # numbers of rows that have left, before rows are numbered anew
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,18 @@ class Training:
         if mixture is None:
             overwrite = self.rows.can_be_overwritten
             store = self.store.without(numbers, overwrite=overwrite)
-            return Training(self.rows.without(places, numbers, overwrite=overwrite), store)
+            return Training(self.rows.without(places, numbers, overwrite=overwrite), store)._with_few_numbers()
         rows = self.rows.without(places, numbers, overwrite=False)  # somebody may hold the mixture as it was
-        return Training(rows, _without_reference(self.store, mixture, numbers, rows))
+        return Training(rows, _without_reference(self.store, mixture, numbers, rows))._with_few_numbers()
+
+    def _with_few_numbers(self) -> Training:
+        """The same rows, numbered anew if most numbers are those of rows that have left."""
+        numbers = self.rows.numbers
+        if self.store.n_rows <= SPARE + 2 * len(numbers):
+            return self
+        new = np.full(self.store.n_rows + 1, GONE)  # the last entry is for rows that were overwritten
+        new[numbers] = np.arange(len(numbers))
+        return Training(self.rows.renumbered(new), self.store.renumbered(new, numbers))
 
     @property
     def learned_from_rows(self) -> bool:

@@ -152,6 +152,10 @@ class TrainingRows:
         """The rows with other class numbers: `new` has one for each old one."""
         return replace(self, y=new[self.y])
 
+    def renumbered(self, new: NDArray) -> TrainingRows:
+        """The same rows with other numbers: `new` has one for each old one."""
+        return replace(self, blocks=tuple(replace(block, numbers=new[block.numbers]) for block in self.blocks))
+
     def without(self, rows: NDArray, numbers: NDArray, *, overwrite: bool) -> TrainingRows:
         """The rows without some of them, given by place and by number."""
         blocks = [_left_of(block, numbers, overwrite) for block in self.blocks]

@@ -156,7 +156,9 @@ class MixturePoints(PlainBound):
                 kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = power(mine[f][:, None] + others[f], -ladder.alphas[a])
-                    found += limited(scale, kernel, ladder.weights[f, a], largest=largest).astype(found.dtype, copy=False)
+                    found += limited(scale, kernel, ladder.weights[f, a], largest=largest).astype(
+                        found.dtype, copy=False
+                    )
         return found
 
     def imprecise(self, columns: MixturePoints, factor: float = 1.0) -> NDArray:
