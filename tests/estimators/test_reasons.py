@@ -129,3 +129,44 @@ def test_a_number_of_rows_that_makes_no_sense_is_refused(top):
     clf = LGCPClassifier(RBF(0.8), selection=None).fit(X, Y)
     with pytest.raises(ValueError, match="top must be a whole number of at least 1, got"):
         clf.contributions(NEW, top=top)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("options", [{}, {"selection": "loo_error"}, {"selection_part": 0.6, "random_state": 0}])
+def test_training_rows_are_explained_by_the_others(options, weights):
+    clf = LGCPClassifier(**options).fit(X, Y, weights)
+    rows = [5, 39, 5, 0]
+    reasons = clf.loo_contributions(rows, top=39)
+    expected = clf.loo_class_scores()[rows]
+    assert_close(reasons.shares.sum(axis=2) + reasons.rest, expected, terms=500, scale=np.abs(expected).max() + 1)
+    for q, row in enumerate(rows):
+        assert row not in reasons.rows[q]
+        named = reasons.rows[q][reasons.rows[q] >= 0]
+        assert sorted(named.tolist()) == [other for other in range(40) if other != row]
+    assert clf.loo_contributions(np.arange(40) == 5, top=2).rows.tolist() == [reasons.rows[0, :, :2].tolist()]
+
+
+def test_terms_of_training_rows_by_double_loop():
+    clf = LGCPClassifier(RBF(0.8), selection=None).fit(X, Y)
+    reasons = clf.loo_contributions([7], top=3)
+    for c, label in enumerate("abc"):
+        rows = np.flatnonzero((label == Y) & (np.arange(40) != 7))
+        terms = np.array([kernel_value(RBF(0.8), X[7], X[i]) for i in rows])
+        order = np.argsort(-terms)[:3]
+        assert reasons.rows[0, c].tolist() == rows[order].tolist()
+        assert_close(reasons.shares[0, c], terms[order], terms=20, condition=10)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([], "rows names no training row"),
+        ([40], "there is no training row 40"),
+        ([True, False], "rows has 2 entries, but there are 40 training rows"),
+        (["a"], "rows must be places of training rows"),
+    ],
+)
+def test_training_rows_that_are_not_there_are_refused(rows, sentence):
+    clf = LGCPClassifier(RBF(0.8), selection=None).fit(X, Y)
+    with pytest.raises(ValueError, match=sentence):
+        clf.loo_contributions(rows)

@@ -46,7 +46,9 @@ def witnesses(store: Store, X, top: int, leave_out: NDArray | None = None) -> Wi
         For each row of X, the row of the store that must not count.
     """
     shape = X.shape[0], store.n_classes, top
-    watch, queries = _Loudest(top, X.shape[0], {}, {}), queries_of(store, X, leave_out)
+    # One more than asked for: the row that is left out may be among them, with 0 as its value in a tile.
+    watch = _Loudest(top + (leave_out is not None), X.shape[0], {}, {})
+    queries = queries_of(store, X, leave_out)
     for points in queries:
         if isinstance(points, MixturePoints):
             points.log_densities  # noqa: B018  # once for all queries
@@ -57,7 +59,10 @@ def witnesses(store: Store, X, top: int, leave_out: NDArray | None = None) -> Wi
             found = watch.of(part)
             found.compute(points, part)
             for c, k in enumerate(part.classes):
-                _merge(rows[:, k], terms[:, k], part.rows, found.columns[:, c], found.terms[:, c])
+                columns = found.columns[:, c]
+                if leave_out is not None:
+                    columns = np.where(part.rows[columns] == leave_out[:, None], -1, columns)
+                _merge(rows[:, k], terms[:, k], part.rows, columns, found.terms[:, c])
     terms[rows < 0] = 0
     return Witnesses(sums, rows, terms)
 

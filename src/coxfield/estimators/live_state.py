@@ -79,8 +79,8 @@ class LiveState:
             )
         if self.training.learned_from_rows and not chosen.any():
             raise ValueError(
-                "none of the rows from which the covariance was chosen would be left: call reselect() first, so that "
-                "it is chosen from all rows that are there now"
+                "none of the rows from which the covariance was chosen would be left: call reselect() first, or give "
+                "coxfield forget --reselect, so that it is chosen from the rows that are there now"
             )
 
     def without(self, places: NDArray) -> LiveState:
@@ -109,7 +109,12 @@ class LiveState:
 
 
 def check_places(rows, n: int) -> NDArray:
-    """Places among n training rows, each once, from integers or from a mask."""
+    """Places among n training rows, each once and sorted, from integers or from a mask."""
+    return np.unique(listed_places(rows, n))
+
+
+def listed_places(rows, n: int) -> NDArray:
+    """Places among n training rows, in the order in which they are given, from integers or from a mask."""
     found = column_or_1d(np.asarray(rows) if np.size(rows) else np.empty(0, int))
     if found.dtype == bool:
         if len(found) != n:
@@ -120,4 +125,4 @@ def check_places(rows, n: int) -> NDArray:
     wrong = found[(found < 0) | (found >= n)]
     if len(wrong):
         raise ValueError(f"there is no training row {wrong[0]}: rows are counted from 0 to {n - 1}")
-    return np.unique(found)
+    return found

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.decision import Scores, prior_terms
 from coxfield.engine.witnesses import witnesses
+from coxfield.estimators.live_state import listed_places
 from coxfield.kernels.named_rows import rows_named
 from coxfield.progress import progress
 from coxfield.utils.numbers import whole_number
@@ -60,7 +62,7 @@ class Contributions:
 
 
 class Reasons:
-    """`contributions` of `LGCPClassifier`."""
+    """`contributions` and `loo_contributions` of `LGCPClassifier`."""
 
     classes_: NDArray
     mean_: NDArray
@@ -97,6 +99,37 @@ class Reasons:
         """
         top = whole_number("top", top)
         return self._contributions(self._queries(X), top)
+
+    def loo_contributions(self, rows, top: int = 10) -> Contributions:
+        """`contributions` to the scores of some training rows from all the others: who disagrees with a label.
+
+        A row is left out with all its weight. `shares.sum(axis=2) + rest` equals `loo_class_scores()[rows]`.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool
+            Places among the training rows, counted from 0, as in `X_fit_`; or one bool per training row.
+        top : int, default=10
+            How many rows to name per training row and class.
+
+        Returns
+        -------
+        Contributions
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> from coxfield import LGCPClassifier
+        >>> clf = LGCPClassifier(RBF(1.0), selection=None).fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
+        >>> clf.loo_contributions([1, 2], top=1).rows.tolist()
+        [[[0], [2]], [[1], [-1]]]
+        """
+        check_is_fitted(self)
+        top, held = whole_number("top", top), self._training.rows
+        places = listed_places(rows, len(held))
+        if not len(places):
+            raise ValueError("rows names no training row: give at least one")
+        return self._contributions(held.X[places], top, held.numbers[places])
 
     def _contributions(self, X, top: int, leave_out: NDArray | None = None) -> Contributions:
         """`contributions` of checked points; for each of them a row number of the store may be left out."""
