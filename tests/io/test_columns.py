@@ -170,3 +170,38 @@ def test_weights_are_numbers_none_negative():
     assert table(w=[1, 0, 2]).weights("w").tolist() == [1, 0, 2]
     with pytest.raises(TableError, match=r"holds a negative weight, -0\.5, in row 2"):
         table(w=[1.0, -0.5]).weights("w")
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (["007", "b", "b"], ["007", "b", "b"]),
+        ([7, 8, -1], ["7", "8", "-1"]),
+        ([True, False, True], ["true", "false", "true"]),
+        ([date(2020, 1, 2)] * 2, ["2020-01-02"] * 2),
+    ],
+)
+def test_ids_are_text(values, texts):
+    assert table(name=values).ids("name") == texts
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (["a", None, " "], "Column 'name' of .* is blank in 2 of 3 rows, first in row 2: .* fill in their ids"),
+        ([1, None], "Column 'name' of .* is blank in 1 of 2 rows, first in row 2"),
+        ([[1], [2]], r"is of type List\(Int64\): ids must be text or numbers"),
+        (["a", "b\0"], "holds an id with a zero byte"),
+    ],
+)
+def test_ids_that_name_no_row_are_refused(values, sentence):
+    with pytest.raises(TableError, match=sentence):
+        table(name=values).ids("name")
+    with pytest.raises(TableError, match="has no column 'absent'"):
+        table(name=values).ids("absent")
+
+
+def test_one_class_is_enough_if_it_is_said():
+    assert table(y=["a", "a"]).labels("y", least=1).tolist() == ["a", "a"]
+    with pytest.raises(TableError, match="is blank in 1 of 2 rows"):
+        table(y=["a", None]).labels("y", least=1)

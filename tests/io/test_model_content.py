@@ -171,3 +171,16 @@ def test_a_header_is_complete():
         check_header({name: value for name, value in HEADER.items() if name not in ("target", "features")}, 2)
     with pytest.raises(Unsound, match="its description is no mapping"):
         check_header([], 2)
+
+
+def test_ids_have_a_column():
+    check_header({**HEADER, "id_column": "name"}, 2, has_ids=True)
+    with pytest.raises(Unsound, match="it has ids, but no name of their column"):
+        check_header(HEADER, 2, has_ids=True)
+
+
+@pytest.mark.parametrize("name", ["_chosen_from", "_announced", "_arrived"])
+@pytest.mark.parametrize("mask", [[True, False], np.ones(2), np.ones(3, bool)])
+def test_masks_are_masks(name, mask):
+    with pytest.raises(Unsound, match=f"{name} is no mask"):
+        check_state({**state_of("one kernel"), name: mask})

@@ -1,4 +1,4 @@
-"""Files of format 2 are still read, and checked like the others. Older ones are refused."""
+"""Files of formats 2 and 3 are still read, and checked like the others. Older ones are refused."""
 
 import io
 import json
@@ -16,6 +16,7 @@ from coxfield import LGCPClassifier
 from coxfield.io import model_file, older_format
 from coxfield.io.model_file import ModelFileError
 from coxfield.kernels.member import Member
+from model_archives import put_together, taken_apart
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 2))
@@ -100,3 +101,40 @@ def test_the_state_takes_the_place_of_the_model(path):
         found = json.loads(archive.read("schema.json"))["content"]["model"]
     assert found["__loader__"] == "DictNode"
     assert "X_fit_" in found["content"]
+
+
+def without_later_parameters(state):
+    return {name: value for name, value in state.items() if name not in older_format.ADDED}
+
+
+def save_format_3(model, path):
+    """What `save` wrote before there were ids, and before some parameters."""
+    names = {"version": "0.1.0", "target": "species", "features": ["a", "b"], "id_column": "name"}
+    skops.io.dump(without_later_parameters(model.__getstate__()), path)
+    description = json.dumps({"format": older_format.WITHOUT_IDS, **names}).encode()
+    put_together({**taken_apart(path), model_file.DESCRIPTION: description}, path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_format_3_come_back(path, name):
+    save_format_3(MODELS[name], path)
+    saved = model_file.load(path)
+    np.testing.assert_array_equal(saved.model.predict_proba(X), MODELS[name].predict_proba(X))
+    assert saved.model.get_params() == MODELS[name].get_params() or name == "by class"
+    assert (saved.id_column, saved.ids) == ("name", None)
+
+
+def test_models_of_format_2_without_later_parameters_come_back(path, monkeypatch):
+    whole = LGCPClassifier.__getstate__
+    monkeypatch.setattr(LGCPClassifier, "__getstate__", lambda self: without_later_parameters(whole(self)))
+    save(MODELS["mixture"], path)
+    monkeypatch.undo()
+    saved = model_file.load(path)
+    assert saved.model.selection_part == LGCPClassifier().selection_part
+    assert saved.ids is None
+
+
+def test_later_parameters_have_their_defaults():
+    assert older_format.ADDED.items() <= LGCPClassifier().get_params().items()
+    assert older_format.completed({"random_state": 3}) == {"selection_part": 1.0, "random_state": 3}
+    assert older_format.completed(None) is None

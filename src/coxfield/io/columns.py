@@ -78,16 +78,35 @@ class Table:
         """True for the rows whose target is blank: null, NaN, or a string of spaces only."""
         return blank(self.rows[target]).to_numpy()
 
-    def labels(self, target: str) -> NDArray:
-        """The classes of all rows as strings, integers or booleans. Blank cells and a single class are refused."""
-        blanks = np.flatnonzero(self.missing_labels(target))
+    def ids(self, name: str) -> list[str]:
+        """The ids of all rows as text. Several rows may have the same id. Blank cells are refused."""
+        self.require([name])
+        column = self.rows[name]
+        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+            raise TableError(f"Column {name!r} of {self.name} is of type {column.dtype}: ids must be text or numbers")
+        self._refuse_blanks(name, "their ids")
+        texts = column.cast(pl.String)
+        if texts.str.contains("\0", literal=True).any():
+            raise TableError(f"Column {name!r} of {self.name} holds an id with a zero byte: write ids as plain text")
+        return texts.to_list()
+
+    def _refuse_blanks(self, name: str, what: str) -> None:
+        blanks = np.flatnonzero(blank(self.rows[name]).to_numpy())
         if blanks.size:
             raise TableError(
-                f"Column {target!r} of {self.name} is blank in {blanks.size} of {self.rows.height} rows, first in row "
-                f"{blanks[0] + 1}: remove these rows, or fill in their classes"
+                f"Column {name!r} of {self.name} is blank in {blanks.size} of {self.rows.height} rows, first in row "
+                f"{blanks[0] + 1}: remove these rows, or fill in {what}"
             )
+
+    def labels(self, target: str, *, least: int = 2) -> NDArray:
+        """The classes of all rows as strings, integers or booleans. Blank cells, and one class only, are refused.
+
+        With ``least=1``, one class is enough.
+        """
+        self.require([target])
+        self._refuse_blanks(target, "their classes")
         labels = self._classes(target)
-        if len(set(labels.tolist())) < 2:
+        if len(set(labels.tolist())) < least:
             raise TableError(
                 f"Column {target!r} of {self.name} holds one class only, {labels[0]!s}: a classifier needs at least two"
             )

@@ -38,12 +38,13 @@ HEADER = ("format", "version", "target", "features", "id_column")
 MOST_THREADS = 2**15
 
 
-def check_header(header: Any, n_features: int) -> None:
-    """Refuse names of columns that no table of a fit has."""
+def check_header(header: Any, n_features: int, *, has_ids: bool = False) -> None:
+    """Refuse names of columns that no table of a fit has. `has_ids` says whether training rows have ids."""
     require_keys(header, HEADER, "its description")
     for name in ("version", "target"):
         require(is_text(header[name]), f"the {name} in it is no text")
     require(header["id_column"] is None or is_text(header["id_column"]), "the id_column in it is no text")
+    require(header["id_column"] is not None or not has_ids, "it has ids, but no name of their column")
     features = header["features"]
     require(type(features) is list, "the features in it are no list of names")
     require(len(features) == n_features, f"it has {len(features)} names for {n_features} features")
@@ -145,9 +146,11 @@ def _check_learned(state: dict) -> None:
         require(bool(chosen.any()), "the mixture was chosen from none of the points")
         weights, X = None if weights is None else weights[chosen], X[chosen]
     require(_same_points(mixture.X, X), "the points of the mixture are not X_fit_")
-    same = mixture.counts is weights or (
-        mixture.counts is not None and weights is not None and np.array_equal(mixture.counts, weights)
-    )
+    counts = mixture.counts
+    if counts is None:  # rows with weights may have come later; then those from which it was chosen count once
+        same = weights is None or bool((weights == 1).all())
+    else:
+        same = weights is not None and np.array_equal(counts, weights)
     require(same, "counts of the mixture are not the weights of the points")
     require(mixture.log_densities is not None, "the mixture has no densities")
 

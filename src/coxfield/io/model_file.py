@@ -3,34 +3,34 @@
 A pickle can run any code when it is loaded. A skops archive cannot: it lists the types it is made of, and `load` builds
 it only if all of these types are on the short list below.
 
-The archive of format 3 has the state of the model as skops writes it, `coxfield.json` with the names of the columns,
-and a checksum of both. `load` checks one thing after the other, and each check relies only on those before: the limits
-of the archive, the checksum, the headers of the arrays, the structure, the types, the content, and a trial.
+The archive of format 4 has the state of the model as skops writes it, `coxfield.json` with the names of the columns,
+`ids.npy` with the ids of the training rows if there are any, and a checksum of all. Format 3 has no ids. `load` checks
+one thing after the other, and each check relies only on those before: the limits of the archive, the checksum, the
+headers of the arrays, the structure, the types, the content, and a trial.
 """
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
-from sklearn.gaussian_process import kernels
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import LGCPClassifier, __version__
-from coxfield.io import older_format, schema
+from coxfield.io import older_format, schema, training_ids
 from coxfield.io.archive_limits import check_archive, parse
 from coxfield.io.array_headers import check_arrays
 from coxfield.io.checksum import add_checksum, check_checksum
 from coxfield.io.model_content import HEADER, check_header, check_state
 from coxfield.io.requirements import Unsound, quoted, require
+from coxfield.io.training_ids import TrainingIds
 from coxfield.io.trial import revived, try_out
+from coxfield.io.trusted import TRUSTED, strangers_in
 from coxfield.utils.whole_files import whole_file
 
 try:
@@ -43,37 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FORMAT = "coxfield model 3"
+FORMAT = "coxfield model 4"
 DESCRIPTION = "coxfield.json"  # the member that has the names of the columns
-MOST_NAMES = 6  # of types in a message
-
-_KERNELS = tuple(
-    f"{kernels.__name__}.{name}"
-    for name, kind in inspect.getmembers(kernels, inspect.isclass)
-    if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__
-)
-_SPARSE = tuple(f"scipy.sparse._csr.{name}" for name in ("csr_array", "csr_matrix"))
-# What a mixture is made of. Transformers of scikit-learn are not listed: skops trusts them by itself.
-_MIXTURE = tuple(
-    f"coxfield.kernels.{name}"
-    for name in (
-        "member.Member",
-        "compression.Compression",
-        "mixture_ladder.Ladder",
-        "mixture.Mixture",
-        "radial.Radial",
-        "called.Called",
-        "profiles.SquaredExponential",
-        "profiles.Matern",
-        "profiles.RationalQuadratic",
-        "transformer.Transformer",
-        "units.Units",
-        "whitening.Whitening",
-    )
-)
-# Listed by name and not by package: a function of this package is no part of a model. Nor is a model part of a model:
-# what is in the file is its state.
-TRUSTED = (*_MIXTURE, *_KERNELS, *_SPARSE)
 
 
 class ModelFileError(ValueError):
@@ -93,6 +64,8 @@ class SavedModel:
     """Name of the column that identifies rows, if there was one."""
     version: str
     """Version of coxfield that wrote the file."""
+    ids: TrainingIds | None = None
+    """The id of each training row; None if the file has none."""
 
 
 def check_output(path: Path) -> None:
@@ -107,7 +80,13 @@ def check_output(path: Path) -> None:
 
 
 def save(
-    model: LGCPClassifier, path: Path, *, target: str, features: Sequence[str], id_column: str | None = None
+    model: LGCPClassifier,
+    path: Path,
+    *,
+    target: str,
+    features: Sequence[str],
+    id_column: str | None = None,
+    ids: Sequence[str] | None = None,
 ) -> None:
     """Write a fitted model and the names of the columns it was fitted to, whole or not at all.
 
@@ -123,6 +102,8 @@ def save(
         Names of the feature columns, in the order of the columns of X.
     id_column : str, optional
         Name of the column that identifies rows.
+    ids : sequence of str, optional
+        The id of each training row, in the order of ``model.X_fit_``.
 
     Raises
     ------
@@ -137,7 +118,7 @@ def save(
     try:
         check_is_fitted(model)
         try_out(model)
-        archive = _archive(_plain(model.__getstate__()), description)
+        archive = _archive(_plain(model.__getstate__()), description, None if ids is None else TrainingIds(tuple(ids)))
     except Unsound as error:
         raise ModelFileError(f"The model cannot be saved, because {error}") from error
     with whole_file(path) as stream:
@@ -151,11 +132,11 @@ def _plain(state: dict) -> dict:
     return {**state, "feature_names_in_": state["feature_names_in_"].astype(str)}
 
 
-def _archive(state: dict, description: dict) -> io.BytesIO:
+def _archive(state: dict, description: dict, ids: TrainingIds | None) -> io.BytesIO:
     """The bytes of a file. What is in them is checked as `load` does it."""
     buffer = io.BytesIO()
     skops.io.dump(state, buffer)
-    strangers = _strangers(buffer.getvalue())
+    strangers = strangers_in(buffer.getvalue())
     if strangers:
         raise ModelFileError(
             f"A model that contains {strangers} cannot be saved, because `load` would refuse it as unsafe: "
@@ -165,11 +146,14 @@ def _archive(state: dict, description: dict) -> io.BytesIO:
         schema.check_schema(parse(archive.read(schema.MEMBER), "its structure"))
         check_arrays(archive)
         archive.writestr(DESCRIPTION, json.dumps(description, indent=2))
+        if ids is not None:
+            training_ids.check_ids(ids, len(state["y_fit_"]))
+            archive.writestr(training_ids.MEMBER, training_ids.packed(ids))
         add_checksum(archive)
     check_archive(buffer)
     read_back = skops.io.loads(buffer.getvalue(), trusted=list(TRUSTED))
     check_state(read_back)
-    check_header(description, read_back["n_features_in_"])
+    check_header(description, read_back["n_features_in_"], has_ids=ids is not None)
     return buffer
 
 
@@ -185,9 +169,10 @@ def load(path: Path) -> SavedModel:
     if not path.is_file():
         raise ModelFileError(f"There is no file {path}")
     try:
-        description, state = _read(path)
+        description, state, packed = _read(path)
         check_state(state)
-        check_header(description, state["n_features_in_"])
+        check_header(description, state["n_features_in_"], has_ids=packed is not None)
+        ids = None if packed is None else training_ids.unpacked(packed, len(state["y_fit_"]))
         model = revived(state)
     except ModelFileError:
         raise
@@ -199,11 +184,11 @@ def load(path: Path) -> SavedModel:
             f"({type(error).__name__}: {quoted(str(error))}): fit the model again"
         ) from error
     names = description["target"], tuple(description["features"]), description["id_column"], description["version"]
-    return SavedModel(model, *names)
+    return SavedModel(model, *names, ids)
 
 
-def _read(path: Path) -> tuple[dict, Any]:
-    """What a file holds: the names of the columns, and the state of the model."""
+def _read(path: Path) -> tuple[dict, Any, bytes | None]:
+    """What a file holds: the names of the columns, the state of the model, and the ids if there are any."""
     try:
         with path.open("rb") as stream:
             check_archive(stream)
@@ -221,12 +206,16 @@ def _read(path: Path) -> tuple[dict, Any]:
         check_arrays(archive)
         schema.check_schema(structure)
         description = parse(archive.read(DESCRIPTION), "its description")
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        ids = archive.read(training_ids.MEMBER) if training_ids.MEMBER in archive.namelist() else None
+    form = description.get("format") if isinstance(description, dict) else None
+    if form == older_format.WITHOUT_IDS:
+        return description, older_format.completed(_built(path, path)), None
+    if form != FORMAT:
         raise ModelFileError(f"{path} was written by another version of coxfield, whose models cannot be read")
-    return description, _built(path, path)
+    return description, _built(path, path), ids
 
 
-def _read_older(path: Path, archive: ZipFile, structure: Any) -> tuple[dict, Any]:
+def _read_older(path: Path, archive: ZipFile, structure: Any) -> tuple[dict, Any, None]:
     """The same of a file of format 2, which has no checksum."""
     form = older_format.format_of(structure)
     if form == older_format.UNREADABLE:
@@ -239,7 +228,7 @@ def _read_older(path: Path, archive: ZipFile, structure: Any) -> tuple[dict, Any
     schema.check_schema(structure)
     content = _built(older_format.with_state(archive, structure, LGCPClassifier), path)
     require(isinstance(content, dict) and "model" in content, "there is no model in it")
-    return content, content["model"]
+    return content, older_format.completed(content["model"]), None
 
 
 def _built(source: Path | bytes, path: Path) -> Any:
@@ -247,19 +236,10 @@ def _built(source: Path | bytes, path: Path) -> Any:
     try:
         return (skops.io.loads if isinstance(source, bytes) else skops.io.load)(source, trusted=list(TRUSTED))
     except UntrustedTypesFoundException as error:
-        strangers = _strangers(source)
+        strangers = strangers_in(source)
         raise ModelFileError(
             f"{path} is refused as unsafe: it contains {strangers}, which is no part of a model"
         ) from error
-
-
-def _strangers(source: Path | bytes) -> str:
-    """The types in a file that are no part of a model, for a message; empty if there are none. Nothing is built."""
-    kind = "data" if isinstance(source, bytes) else "file"
-    names = [name for name in skops.io.get_untrusted_types(**{kind: source}) if name not in TRUSTED]
-    # A type of a file may have any name, such as one of many lines.
-    shown = [name if re.fullmatch(r"[\w.<>]{1,200}", name, re.ASCII) else quoted(name) for name in names[:MOST_NAMES]]
-    return ", ".join(shown) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
 
 
 def _refuse_boolean_keys(model: LGCPClassifier) -> None:

@@ -1,7 +1,8 @@
-"""Model files of format 2, which hold the model as an object. From format 3 on they hold its state, as plain data.
+"""Model files of formats 2 and 3. Neither has the ids of the training rows.
 
-An object is complete as soon as skops has built it, so it would compute with what nobody has checked. Here the state is
-taken out of the object before anything is built.
+Files of format 2 hold the model as an object. From format 3 on they hold its state, as plain data. An object is
+complete as soon as skops has built it, so it would compute with what nobody has checked. Here the state is taken out of
+the object before anything is built.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from coxfield import LGCPClassifier
 
 FORMAT = "coxfield model 2"
+WITHOUT_IDS = "coxfield model 3"
+ADDED = {"selection_part": 1.0, "random_state": None}  # parameters that there were not, and what they mean
 UNREADABLE = "coxfield model 1"  # before mixtures of covariances
 
 
@@ -44,3 +47,8 @@ def with_state(archive: ZipFile, structure: dict, kind: type[LGCPClassifier]) ->
                 changed.writestr(name, archive.read(name))
         changed.writestr(schema.MEMBER, json.dumps({**structure, "content": content}))
     return buffer.getvalue()
+
+
+def completed(state: Any) -> Any:
+    """The state of a model with the parameters that came later."""
+    return {**ADDED, **state} if isinstance(state, dict) else state

@@ -1,0 +1,101 @@
+"""Ids of training rows: found, packed and unpacked, and refused if no fit makes them."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coxfield import LGCPClassifier
+from coxfield.io import model_file, training_ids
+from coxfield.io.model_file import ModelFileError
+from coxfield.io.requirements import Unsound
+from coxfield.io.training_ids import TrainingIds, check_ids, packed, unpacked
+from model_archives import put_together, saved, taken_apart
+
+IDS = TrainingIds(("007", "b", "007", "ä ö", "c"))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1).filter(str.strip)
+
+
+def test_all_rows_of_an_id_are_found():
+    assert IDS.places(["c", "007", "x"]).tolist() == [0, 2, 4]
+    assert IDS.places([]).tolist() == []
+    assert IDS.missing(["y", "b", "x", "y"]) == ["y", "x"]
+    assert IDS.known(["y", "b", "007", "b"]) == ["b", "007"]
+
+
+def test_rows_come_and_go():
+    assert IDS.without(np.array([0, 3])).texts == ("b", "007", "c")
+    assert IDS.followed_by(["d", "b"]).texts == (*IDS.texts, "d", "b")
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=20))
+def test_texts_come_back(texts):
+    ids = TrainingIds(tuple(texts))
+    assert unpacked(packed(ids), len(texts)) == ids
+
+
+def test_the_longest_id_does_not_make_the_others_long():
+    ids = TrainingIds((*(str(number) for number in range(1000)), "x" * 1000))
+    assert len(packed(ids)) < 6000
+
+
+def array(content):
+    return saved(np.frombuffer(content, np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("content", "n_rows", "clause"),
+    [
+        (array(b"a\0b"), 3, "it has 2 ids for 3 training rows"),
+        (array(b""), 2, "it has 1 ids for 2 training rows"),
+        (array(b"a\0\0b"), 3, "an id in it is blank"),
+        (array(b"a\0 "), 2, "an id in it is blank"),
+        (array(b"a\0\xff"), 2, "its list of ids holds text that cannot be read"),
+        (array(b"a\0\xed\xa0\x80"), 2, "its list of ids holds text that cannot be read"),
+        (saved(np.array(["a", "b"])), 2, "its list of ids is an array of type"),
+        (saved(np.array([97, 0, 98])), 2, "its list of ids is an array of type"),
+        (saved(np.array([97, 0, 98], np.uint16)), 2, "its list of ids does not hold bytes"),
+        (saved(np.array([[97, 0, 98]], np.uint8)), 2, "its list of ids has the shape"),
+    ],
+)
+def test_what_no_fit_makes_is_refused(content, n_rows, clause):
+    with pytest.raises(Unsound, match=clause):
+        unpacked(content, n_rows)
+
+
+def test_ids_that_could_not_be_told_apart_are_refused():
+    with pytest.raises(Unsound, match="an id in it holds a zero byte"):
+        check_ids(TrainingIds(("a\0b", "c")), 2)
+    with pytest.raises(Unsound, match="an id in it is no text"):
+        check_ids(TrainingIds(("\ud800", "c")), 2)
+
+
+@pytest.fixture
+def path(tmp_path):
+    model = LGCPClassifier(selection=None).fit([[0.0], [1.0]], ["a", "b"])
+    model_file.save(model, tmp_path / "model.skops", target="y", features=["x"], id_column="name", ids=["1", "2"])
+    return tmp_path / "model.skops"
+
+
+@pytest.mark.parametrize(
+    ("content", "clause"),
+    [
+        (array(b"1"), "it has 1 ids for 2 training rows"),
+        (array(b"1\0"), "an id in it is blank"),
+        (saved(np.array([None]), allow_pickle=True), "does not hold numbers or text"),
+        (array(b"1\x002")[:-1], "announces"),
+    ],
+)
+def test_a_file_with_wrong_ids_is_refused(path, content, clause):
+    put_together({**taken_apart(path), training_ids.MEMBER: content}, path)
+    with pytest.raises(ModelFileError, match=clause):
+        model_file.load(path)
+
+
+def test_a_file_may_lose_its_ids_and_is_a_model_still(path):
+    members = taken_apart(path)
+    assert np.load(io.BytesIO(members.pop(training_ids.MEMBER))).tobytes() == b"1\x002"
+    put_together(members, path)
+    assert model_file.load(path).ids is None
