@@ -93,3 +93,8 @@ def library_labels(rows, **parameters):
 def labelled(*arguments, table="data.csv", **options):
     result = run("label", table, "-t", "species", *FEATURES, *arguments, **options)
     return pl.read_csv(result.stdout_bytes, schema_overrides={"name": pl.String, "code": pl.String})
+
+
+def renamed(rows, prefix="n"):
+    """The rows with other ids."""
+    return rows.with_columns(name=pl.format("{}{}", pl.lit(prefix), pl.int_range(pl.len())))

@@ -74,10 +74,21 @@ def plot_label_quality(classifier, n: int = 12, *, ax=None, image_shape=None, na
     return _draw_rings(ax, points, suggested[first], names, len(everyone) > MANY)
 
 
+def is_drawable(d: int) -> bool:
+    """Whether points with d features can be drawn without a word about their shape: in the plane, or as pictures.
+
+    Examples
+    --------
+    >>> [is_drawable(d) for d in (2, 3, 16, 64, 784)]
+    [True, False, False, True, True]
+    """
+    return d == 2 or (d >= PIXELS and isqrt(d) ** 2 == d)
+
+
 def _image_shape(d: int, given) -> tuple[int, int]:
     """Height and width of the picture that d features are."""
     side = isqrt(d)
-    if given is None and (d < PIXELS or side**2 != d):
+    if given is None and not is_drawable(d):
         raise ValueError(
             f"points with {d} features are neither in the plane nor square pictures of at least {PIXELS} pixels: "
             "give image_shape if they are pictures, or read label_quality() as a table"

@@ -11,6 +11,9 @@ import pytest
 from command_line import fit, flowers, refusal, run
 from coxfield import __version__
 
+COMMANDS = ("fit", "predict", "update", "forget", "check", "label", "simulate")
+WRITTEN = ("predictions", "labelled", "picture", "pattern", "doubtful", "newer")
+
 
 def test_version():
     assert run("--version").stdout == f"coxfield {__version__}\n"
@@ -22,23 +25,26 @@ def examples(*command):
     return lines[start : lines.index("", start)]
 
 
-@pytest.mark.parametrize("command", [(), ("fit",), ("predict",), ("label",), ("simulate",)])
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
 def test_examples_of_the_help_work_word_for_word(folder, shell, command):
-    for name, n in (("train", 40), ("new", 10)):
-        numbers = pl.int_range(n).alias("plant"), pl.lit(1936).alias("year")
+    for first, name, n in ((0, "train", 40), (90, "more", 10), (5, "corrected", 5), (0, "new", 10)):
+        numbers = pl.int_range(first, first + n).alias("plant"), pl.lit(1936).alias("year")
         rows = flowers(n).select(*numbers, "length", "width", "species")
         rows.write_csv(f"{name}.csv")
         rows.write_parquet(f"{name}.parquet")
     data = rows.with_columns(pl.when(pl.int_range(pl.len()) < 6).then("species").alias("species"))
     data.write_csv("data.csv")
     data.write_parquet("data.parquet")
-    fit("--id", "plant", "--drop", "year")
+    rows.select("plant").write_csv("gone.csv")
+    rows.select(member=pl.col("plant") + 33).write_parquet("members.parquet")  # some of them are in no model
+    fit("--id", "plant", *([] if command == () else ["--drop", "year"]))
+    model = (folder / "model.skops").read_bytes()
     assert len(examples(*command)) >= 2
     for example in examples(*command):
-        for old in (
-            path for name in ("predictions", "labelled", "picture", "pattern") for path in folder.glob(f"{name}.*")
-        ):
+        for old in (path for name in WRITTEN for path in folder.glob(f"{name}.*")):
             old.unlink()
+        if command:
+            (folder / "model.skops").write_bytes(model)
         words = shlex.split(example)
         if "reproduce" in words:  # takes minutes; `make demo` is just that
             continue
@@ -50,7 +56,7 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
             done = run(*words[1:])
         for option in {"-o", "--plot"}.intersection(words):
             assert (folder / words[words.index(option) + 1]).stat().st_size > 0
-        if "-o" not in words:
+        if "-o" not in words and not {"update", "forget"}.intersection(words):
             first = {"label": "plant,year,length,width,species,given,probability_", "simulate": "x1,x2,x3\n"}
             assert done.stdout.startswith(first.get(words[words.index("coxfield") + 1], "plant,species\n"))
 
@@ -58,7 +64,7 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
 def test_help_is_quick_because_nothing_heavy_is_imported():
     code = (
         "import sys\nfrom typer.testing import CliRunner\nfrom coxfield.apps.cli.app import app\n"
-        "commands = 'fit', 'predict', 'label', 'simulate'\n"
+        f"commands = {COMMANDS}\n"
         "for words in (['--help'], *([name, '--help'] for name in commands), ['--version']):\n"
         "    assert CliRunner().invoke(app, words).exit_code == 0\n"
         "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'skops', 'matplotlib'\n"

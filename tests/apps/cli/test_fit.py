@@ -6,7 +6,7 @@ import pytest
 
 from command_line import FEATURES, ONE_KERNEL, fit, refusal, run, spoil, summary
 from coxfield import LGCPClassifier
-from coxfield.apps.cli.fit import Selection
+from coxfield.apps.cli.fitting import Selection
 from coxfield.estimators.supervised import SELECTIONS
 from coxfield.io import model_file
 
@@ -173,3 +173,51 @@ def test_blank_targets_are_refused_by_fit():
     assert "Column 'species' of train.csv is blank in 1 of 80 rows, first in row 3" in refusal(
         "fit", "train.csv", "-t", "species", *FEATURES, "-o", "model.skops"
     )
+
+
+def test_ids_of_the_rows_that_count_are_kept_as_text(folder):
+    train = pl.read_csv("train.csv", schema_overrides={"name": pl.String})
+    train.with_columns(weight=pl.int_range(80) % 3).write_csv("train.csv")
+    fit("--id", "name", *FEATURES)
+    assert model_file.load(folder / "model.skops").ids.texts == tuple(train["name"])
+    fit("--id", "name", "-w", "weight", *FEATURES)
+    saved = model_file.load(folder / "model.skops")
+    assert saved.ids.texts == tuple(name for row, name in enumerate(train["name"]) if row % 3)
+    assert len(saved.model.y_fit_) == len(saved.ids)
+    fit(*FEATURES)
+    assert model_file.load(folder / "model.skops").ids is None
+
+
+def test_rows_may_share_an_id_but_each_needs_one(folder):
+    train = pl.read_csv("train.csv")
+    train.with_columns(name=pl.int_range(80) // 2).write_csv("train.csv")
+    fit("--id", "name", *FEATURES)
+    assert model_file.load(folder / "model.skops").ids.texts[:4] == ("0", "0", "1", "1")
+    spoil("name", None)
+    sentence = refusal("fit", "train.csv", "-t", "species", "--id", "name", *FEATURES, "-o", "model.skops")
+    assert "Column 'name' of train.csv is blank in 1 of 80 rows, first in row 3" in sentence
+
+
+def test_the_covariance_can_be_chosen_from_a_part_of_the_rows(folder):
+    masks = {}
+    for seed in ("0", "0", "1"):
+        fit(*FEATURES, "--selection-part", "0.5", "--seed", seed)
+        model = model_file.load(folder / "model.skops").model
+        assert (model.selection_part, model.random_state) == (0.5, int(seed))
+        chosen = model._training.rows.chosen_from
+        assert (chosen.sum(), len(chosen)) == (40, 80)
+        assert masks.setdefault(seed, chosen.tolist()) == chosen.tolist()
+    assert masks["0"] != masks["1"]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("part", ["0", "1.5", "-1", "nan"])
+def test_a_part_that_makes_no_sense_is_refused(part):
+    sentence = refusal("fit", "train.csv", "-t", "species", "-o", "model.skops", "--selection-part", part, code=2)
+    assert f"--selection-part must be above 0 and at most 1, got {part}" in sentence
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_part_without_some_class_is_refused_in_one_sentence():
+    words = ["fit", "train.csv", "-t", "species", *FEATURES, "-o", "model.skops"]
+    assert "has drawn 1 of 80 rows and none of the class" in refusal(*words, "--selection-part", "0.01")

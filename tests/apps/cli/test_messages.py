@@ -127,7 +127,7 @@ def test_any_other_warning_is_one_plain_line(monkeypatch):
         warnings.warn("take care", stacklevel=2)
         return {}
 
-    monkeypatch.setattr("coxfield.apps.cli.fit._summary", summary)
+    monkeypatch.setattr("coxfield.apps.cli.fit.summary", summary)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         assert fit(*FEATURES).stderr == "Warning: take care\n"

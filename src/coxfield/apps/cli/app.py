@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import fit, label, messages, predict, reproduce, simulate
+from coxfield.apps.cli import check, fit, forget, label, messages, predict, reproduce, simulate, update
 
 
 class CommandGroup(TyperGroup):
@@ -56,8 +56,11 @@ def coxfield(
 
     \b
     Examples:
-      coxfield fit train.csv --target species -o model.skops
-      coxfield predict model.skops new.csv -o predictions.csv
+      coxfield check train.csv --target species --id plant -o doubtful.csv
+      coxfield fit train.csv --target species --id plant -o model.skops
+      coxfield predict model.skops new.csv --reasons 5 -o predictions.csv
+      coxfield update model.skops more.csv
+      coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
       coxfield reproduce --quick
@@ -66,6 +69,9 @@ def coxfield(
 
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(update.update)
+app.command()(forget.forget)
+app.command()(check.check)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
 app.command()(reproduce.reproduce)

@@ -34,6 +34,20 @@ LengthScaleOption = Annotated[
         help="Length scale to use, in every representation of a mixture. Default: it is chosen.",
     ),
 ]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file that coxfield fit wrote.")]
+ModelOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="File for the new model, ending in .skops. Default: MODEL is replaced.",
+    ),
+]
+ReselectOption = Annotated[
+    bool,
+    typer.Option("--reselect", help="Choose the covariance again, from all rows that the model has then."),
+]
 TableOutputOption = Annotated[
     Path | None,
     typer.Option(

@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coxfield.apps.cli import messages, options, outputs
+from coxfield.apps.cli.prediction_columns import Wishes, is_exact, predictions
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
 
-    from coxfield import LGCPClassifier
     from coxfield.io.model_file import SavedModel
     from coxfield.io.tables import Table
 
-ROWS_AT_ONCE = 8192  # per step of the progress bar: few enough that a person sees it move
-
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A .skops file that coxfield fit wrote.")],
+    model: options.ModelArgument,
     table: options.TableArgument,
     output: options.TableOutputOption = None,
     proba: Annotated[bool, typer.Option("--proba", "-p", help="Add the probability of each class.")] = False,
@@ -32,6 +29,23 @@ def predict(
         ),
     ] = None,
     no_id: Annotated[bool, typer.Option("--no-id", help="Copy no id column.")] = False,
+    reasons: Annotated[
+        int | None,
+        typer.Option(
+            "--reasons",
+            metavar="N",
+            help="Name the N training rows that speak loudest for the predicted class.",
+        ),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage", metavar="X", help="Add a set of classes that holds the true one with this probability."
+        ),
+    ] = None,
+    per_class: Annotated[
+        bool, typer.Option("--per-class", help="Hold the --coverage in each class, not only in all classes together.")
+    ] = False,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -41,15 +55,29 @@ def predict(
     there is one, and the predicted class under the name of the target. With --proba it also has a column proba_CLASS
     for each class. If the table has the target, the error rate is printed to standard error.
 
+    With --coverage 0.9 it has a column set: classes, separated by |, among which the true class is with a probability
+    of at least 0.9. set_size is their number. A set may be empty: then the row is unlike all training rows. The
+    probability is guaranteed if new rows come from where the training rows came from, and if the model was fitted with
+    --selection-part below 1.
+
+    With --reasons 5 it has columns reason_1 to reason_5: the training rows that speak loudest for the predicted class,
+    by their ids, or by their numbers in the model, counted from 1, if it has no ids. share_1 to share_5 are what each
+    adds to the score of the class, and share_rest is what everything else adds. Their sum is the score: the logarithm
+    of the probability, up to a constant that all classes share.
+
     \b
     Examples:
       coxfield predict model.skops new.csv
       coxfield predict model.skops new.csv --proba -o predictions.csv
       coxfield predict model.skops new.parquet --no-id -o predictions.parquet
+      coxfield predict model.skops new.csv --reasons 5 -o predictions.csv
+      coxfield predict model.skops new.csv --coverage 0.9 --per-class -o predictions.csv
       cat new.csv | coxfield predict model.skops - | head -n 3
     """  # noqa: D301
     if no_id and id_column is not None:
         raise typer.BadParameter("--id and --no-id contradict each other")
+    wishes = Wishes(proba, reasons, coverage, per_class)
+    wishes.check()
     from coxfield.io import model_file, tables
 
     if output is not None:
@@ -60,51 +88,18 @@ def predict(
     kept = remembered if id_column is None else id_column
     # A feature may serve as id. It is then read as numbers.
     rows = tables.read(table, verbatim={saved.target, kept}.difference(saved.features))
-    result = _predictions(saved, rows, kept, proba, messages.watched(quiet))
+    result = predictions(saved, rows, kept, wishes, messages.watched(quiet))
     if output is None:
         outputs.print_table(result)
     else:
         tables.write(result, output)
+    if coverage is not None and not is_exact(saved.model):
+        messages.show_warning(
+            "the coverage is not guaranteed exactly, because the covariance was chosen from all rows: for a guarantee, "
+            "fit the model with --selection-part 0.5"
+        )
     if not quiet:
         _print_outcome(saved, rows, result, output)
-
-
-def _predictions(saved: "SavedModel", rows: "Table", kept: str | None, proba: bool, watched: bool) -> "pl.DataFrame":
-    """The predictions as a table: the id, the classes and, if asked for, their probabilities."""
-    import polars as pl
-
-    if kept is not None and kept not in rows.rows.columns:
-        raise ValueError(f"{rows.name} has no id column {kept!r}: name another column with --id, or give --no-id")
-    classes, probabilities = _predict(saved.model, rows.features(saved.features), proba, watched)
-    columns = [] if kept is None else [rows.rows[kept]]
-    columns.append(pl.Series(saved.target, classes))
-    if probabilities is not None:
-        columns += [
-            pl.Series(f"proba_{messages.label_text(label)}", column)
-            for label, column in zip(saved.model.classes_.tolist(), probabilities.T, strict=True)
-        ]
-    names = [column.name for column in columns]
-    if len(set(names)) < len(names):
-        raise ValueError(
-            f"The id column {kept!r} has the name of a column of predictions: name another column with --id"
-        )
-    return pl.DataFrame(columns)
-
-
-def _predict(model: "LGCPClassifier", X: "NDArray", proba: bool, watched: bool) -> "tuple[NDArray, NDArray | None]":
-    """Classes and, if asked for, probabilities. Rows are taken in parts, so that the progress bar can move."""
-    import numpy as np
-
-    from coxfield.progress import progress
-
-    parts = []
-    with progress("predicting", len(X), watched) as done:
-        for start in range(0, len(X), ROWS_AT_ONCE):
-            part = X[start : start + ROWS_AT_ONCE]
-            parts.append(model.predict_with_proba(part) if proba else (model.predict(part), None))
-            done(len(part))
-    classes, probabilities = zip(*parts, strict=True)
-    return np.concatenate(classes), np.concatenate(probabilities) if proba else None
 
 
 def _print_outcome(saved: "SavedModel", rows: "Table", result: "pl.DataFrame", output: Path | None) -> None:

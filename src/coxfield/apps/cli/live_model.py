@@ -1,0 +1,101 @@
+"""A model file that is read, changed and written again: what `coxfield update` and `coxfield forget` share."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coxfield.apps.cli import messages
+from coxfield.apps.cli.model_summary import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.io.model_file import SavedModel
+    from coxfield.io.training_ids import TrainingIds
+
+
+@dataclass(frozen=True)
+class LiveModel:
+    """A model whose rows come and go. The file changes only when it is written."""
+
+    saved: "SavedModel"
+    path: Path
+    """The file that it comes from."""
+    output: Path
+    """The file that it goes to."""
+    quiet: bool
+
+    @classmethod
+    def load(cls, path: Path, output: Path | None, jobs: int | None, quiet: bool) -> "LiveModel":
+        """Read a model file. An output that cannot be written is refused first."""
+        from coxfield.io import model_file
+
+        model_file.check_output(path if output is None else output)
+        saved = model_file.load(path)
+        saved.model.set_params(n_jobs=jobs, verbose=int(messages.watched(quiet)))
+        return cls(saved, path, path if output is None else output, quiet)
+
+    @property
+    def ids(self) -> "TrainingIds":
+        """The ids of the training rows, or a sentence that says how to get some."""
+        if self.saved.ids is None:
+            raise ValueError(f"{self.path} has no ids of its training rows: fit the model again with --id COLUMN")
+        return self.saved.ids
+
+    def with_rows(
+        self, X: "NDArray", y: "NDArray", new: "NDArray", weights: "NDArray | None", ids: "Sequence[str] | None"
+    ) -> "LiveModel":
+        """The model with more rows. `new` are the classes among theirs that it does not have yet.
+
+        Rows of weight zero are not added. `ids` are those of the others.
+        """
+        import numpy as np
+
+        from coxfield.progress import progress
+
+        model = self.saved.model
+        with progress("adding rows", None, model.verbose):
+            model.partial_fit(X, y, classes=new if len(new) else None, sample_weight=weights)
+        if len(new):  # a class that leaves with its last row, as the others do: its name may be that of a person
+            model._announced = model._announced & ~np.isin(model.classes_, new)
+        if ids is None or self.saved.ids is None:
+            return self
+        return replace(self, saved=replace(self.saved, ids=self.saved.ids.followed_by(ids)))
+
+    def without(self, places: "NDArray", *, reselect: bool) -> "LiveModel":
+        """The model without the rows at some places. `reselect` says whether the covariance will be chosen again."""
+        import numpy as np
+
+        from coxfield.progress import progress
+
+        model = self.saved.model
+        left = np.delete(model.y_fit_, places)
+        if reselect and len(np.unique(left)) < 2:
+            raise ValueError(
+                f"{len(left)} training rows of {len(np.unique(left))} classes would be left, and at least two classes "
+                "are needed: delete the whole model, or fit it again to other rows"
+            )
+        if reselect and not np.delete(model._training.rows.chosen_from, places).any():
+            # Otherwise none of the rows would be left that the covariance knows.
+            part = model.selection_part
+            model.set_params(selection_part=1.0).reselect().set_params(selection_part=part)
+        with progress("forgetting rows", None, model.verbose):
+            model.forget(places)
+        ids = None if self.saved.ids is None else self.saved.ids.without(places)
+        return replace(self, saved=replace(self.saved, ids=ids))
+
+    def write(self, counts: dict[str, str]) -> None:
+        """Write the file, whole or not at all, and print a summary that begins with some counts."""
+        from coxfield.io import model_file
+
+        saved, model = self.saved, self.saved.model
+        lines = {} if self.quiet else counts | summary(model, saved.features) | {"Model": str(self.output)}
+        # The number of threads, and whether a person was watching, are no part of the model.
+        model.set_params(n_jobs=None, verbose=0)
+        ids = None if saved.ids is None else saved.ids.texts
+        model_file.save(
+            model, self.output, target=saved.target, features=saved.features, id_column=saved.id_column, ids=ids
+        )
+        messages.print_summary(lines)

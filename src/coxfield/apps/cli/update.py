@@ -1,0 +1,93 @@
+"""`coxfield update`: add the rows of a table to a model file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from coxfield.apps.cli import known_classes, options
+from coxfield.apps.cli.fitting import WeightOption
+from coxfield.apps.cli.live_model import LiveModel
+
+if TYPE_CHECKING:
+    from coxfield.io.model_file import SavedModel
+    from coxfield.io.tables import Table
+
+SHOWN = 5  # ids that a sentence names
+
+
+def update(
+    model: options.ModelArgument,
+    table: options.TableArgument,
+    output: options.ModelOutputOption = None,
+    weight: WeightOption = None,
+    new_classes: Annotated[
+        bool, typer.Option("--new-classes", help="Accept classes that the model does not have yet.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="If the model has an id already, forget its old rows.")
+    ] = False,
+    add: Annotated[
+        bool, typer.Option("--add", help="If the model has an id already, keep its old rows beside the new ones.")
+    ] = False,
+    reselect: options.ReselectOption = False,
+    jobs: options.JobsOption = None,
+    quiet: options.QuietOption = False,
+) -> None:
+    """Add the rows of a table to a model. The rows that it has are not needed again.
+
+    The table must have the features, the target and, if the model has ids, the id column, under the same names. Other
+    columns are ignored. The result is that of a fit to all rows, except that the covariance stays as it was chosen.
+    When the number of rows has doubled, choose the covariance again: --reselect.
+
+    A class that the model does not know may be a mistake, so it is refused unless --new-classes is given. An id that
+    the model has already is refused unless --replace or --add is given. The model file is replaced whole or not at all.
+
+    \b
+    Examples:
+      coxfield update model.skops more.csv
+      coxfield update model.skops more.csv --reselect -o newer.skops
+      coxfield update model.skops corrected.csv --replace
+      coxfield update model.skops more.parquet --new-classes --quiet
+    """  # noqa: D301
+    if replace and add:
+        raise typer.BadParameter("--replace and --add contradict each other: give only one of the two")
+    from coxfield.io.columns import listed
+
+    live = LiveModel.load(model, output, jobs, quiet)
+    saved = live.saved
+    rows = _read(saved, table, weight)
+    X, y = rows.features(saved.features), known_classes.labels_like(rows, saved.target, saved.model.classes_)
+    new = known_classes.new_classes(rows, saved.target, y, saved.model.classes_, allowed=new_classes)
+    weights = None if weight is None else rows.weights(weight)
+    ids = None if saved.ids is None or saved.id_column is None else rows.ids(saved.id_column)
+    if ids is not None and weights is not None:  # rows that do not count are not added
+        ids = [text for text, each in zip(ids, weights, strict=True) if each > 0]
+    known = [] if ids is None or add else live.ids.known(ids)
+    if known and not replace:
+        raise ValueError(
+            f"{rows.name} has ids that the model has already, {listed(known, most=SHOWN)}: give --replace to forget "
+            "their old rows, or --add to keep both"
+        )
+    before, old = len(saved.model.y_fit_), live.ids.places(known) if known else None
+    live = live.with_rows(X, y, new, weights, ids)
+    counts = {"Added": f"{len(saved.model.y_fit_) - before} rows"}
+    if old is not None:
+        counts["Replaced"] = f"{len(old)} rows of {len(known)} ids"
+        live = live.without(old, reselect=reselect)
+    if reselect:
+        live.saved.model.reselect()
+    live.write(counts)
+
+
+def _read(saved: "SavedModel", table: Path, weight: str | None) -> "Table":
+    """The table, with the columns that the model needs."""
+    from coxfield.io import tables
+
+    own = [saved.target, *([] if saved.ids is None or saved.id_column is None else [saved.id_column])]
+    if weight in (*own, *saved.features):
+        raise typer.BadParameter(f"--weight must be a column of its own, and {weight} is the target, id or a feature")
+    numbers = [*saved.features, *([] if weight is None else [weight])]
+    rows = tables.read(table, verbatim=own, numbers=numbers)
+    rows.require([*own, *numbers])
+    return rows
