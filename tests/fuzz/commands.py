@@ -23,6 +23,7 @@ from fuzz.invariants import SECONDS, Outcome
 from fuzz.refusals import INTERNAL, place
 
 OLD = b"what was there before"
+ON_MODELS = ("predict", "update", "forget")
 SCALES = ["1", "0.5", "1e-300", "1e300", "0", "-1", "nan", "inf", "x"]
 
 
@@ -57,7 +58,8 @@ def examine_command(case):
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name, table in case.tables:
             Path(name).write_bytes(table.content())
-        Path("model.skops").write_bytes(a_model() if case.words[0] == "predict" else OLD)
+        named = any("name" in table.names for _, table in case.tables)
+        Path("model.skops").write_bytes(a_model(named) if case.words[0] in ON_MODELS else OLD)
         Path("out.csv").write_bytes(OLD)
         before, start = _files(), time.process_time()
         with warnings.catch_warnings():
@@ -108,11 +110,12 @@ def _files():
 
 
 @cache
-def a_model():
-    """The bytes of a model of two features, length and width."""
+def a_model(named=False):
+    """The bytes of a model of two features, length and width; its rows may have ids in a column `name`."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        flowers(20).select("length", "width", "species").write_csv("train.csv")
-        result = CliRunner().invoke(app, ["fit", "train.csv", "-t", "species", "-o", "model.skops", "-q"])
+        ids = ["--id", "name"] if named else []
+        flowers(20).select(*ids[1:], "length", "width", "species").write_csv("train.csv")
+        result = CliRunner().invoke(app, ["fit", "train.csv", "-t", "species", *ids, "-o", "model.skops", "-q"])
         assert result.exit_code == 0, result.output
         return Path("model.skops").read_bytes()
 
@@ -125,34 +128,95 @@ def _add(draw, words, percent, *choices):
 
 @st.composite
 def on_tables(draw, name):
-    """A command that reads a table: fit, label or predict."""
+    """A command that reads a table."""
     table = draw(tables(blank=name == "label"))
+    if name in ("update", "forget") and "name" not in table.names and happens(draw, 80):
+        first = draw(st.integers(0, 25))  # the model has 000 to 019
+        ids = tuple(f"{first + row:03d}" for row in range(len(table.columns[0][1])))
+        table = Table((*table.columns, ("name", ids)), table.ending, table.fault)
     file = f"table{table.ending}"
-    words = [name, "model.skops", file] if name == "predict" else [name, file, "-t", "species"]
-    if "weight" in table.names and name == "fit":
+    words = [name, "model.skops", file] if name in ON_MODELS else [name, file, "-t", "species"]
+    if "weight" in table.names and name in ("fit", "check", "update"):
         _add(draw, words, 80, ["-w", "weight"])
-    if "name" in table.names:
+    if "name" in table.names and name != "update":
         _add(draw, words, 80, ["--id", "name"])
     _add(draw, words, 8, ["--id", "absent"], ["-f", "length", "-f", "width"], ["--drop", "width"], ["--bogus"], ["-q"])
-    outputs = _options(draw, name, words)
+    outputs = OPTIONS[name](draw, words)
     return Command(tuple(words), ((file, table),), outputs)
 
 
-def _options(draw, name, words):
-    """Add the options of one command. Return the files that it may write."""
-    if name == "fit":
-        words += mostly(draw, [["-o", "model.skops"]], [["-o", "no/model.skops"], ["-o", "model.txt"], []])
-        _add(draw, words, 60, *(["-s", one] for one in ("loo_error", "loo_log_loss", "pseudo_likelihood", "wrong")))
-        _add(draw, words, 15, *(["-l", scale] for scale in SCALES))
-        return ("model.skops",)
+def _of_fit(draw, words):
+    """Add options of `fit`. Return the files that it may write. So do the functions below."""
+    words += mostly(draw, [["-o", "model.skops"]], [["-o", "no/model.skops"], ["-o", "model.txt"], []])
+    _of_selection(draw, words)
+    _add(draw, words, 20, *(["--selection-part", part] for part in ("0.5", "0.9", "1", "0", "2", "nan", "1e-9")))
+    _add(draw, words, 10, ["--seed", "3"], ["--seed", "-1"])
+    return ("model.skops",)
+
+
+def _of_selection(draw, words):
+    _add(draw, words, 60, *(["-s", one] for one in ("loo_error", "loo_log_loss", "pseudo_likelihood", "wrong")))
+    _add(draw, words, 15, *(["-l", scale] for scale in SCALES))
+
+
+def _to_a_table(draw, words):
     words += mostly(draw, [[], ["-o", "out.csv"]], [["-o", "out.json"], ["-o", words[-1]], ["-o", "no/out.csv"]])
-    if name == "predict":
-        _add(draw, words, 50, ["--proba"], ["--no-id"])
-        return ("out.csv",)
+
+
+def _of_predict(draw, words):
+    _to_a_table(draw, words)
+    _add(draw, words, 50, ["--proba"], ["--no-id"])
+    _add(draw, words, 30, *(["--reasons", number] for number in ("1", "5", "100", "0", "-1", "1000000", "x")))
+    _add(draw, words, 30, *(["--coverage", share] for share in ("0.9", "0.5", "0.001", "0.9999", "0", "1.5", "nan")))
+    _add(draw, words, 15, ["--per-class"])
+    return ("out.csv",)
+
+
+def _of_update(draw, words):
+    _to_a_model(draw, words)
+    _add(draw, words, 60, ["--replace"], ["--add"], ["--replace", "--add"])
+    _add(draw, words, 60, ["--new-classes"])
+    _add(draw, words, 15, ["--reselect"])
+    _add(draw, words, 5, ["-w", "length"], ["-w", "absent"])
+    return "model.skops", "newer.skops"
+
+
+def _of_forget(draw, words):
+    _to_a_model(draw, words)
+    _add(draw, words, 70, ["--ignore-missing"])
+    _add(draw, words, 15, ["--reselect"])
+    return "model.skops", "newer.skops"
+
+
+def _to_a_model(draw, words):
+    words += mostly(draw, [[], ["-o", "newer.skops"]], [["-o", "newer.txt"], ["-o", "no/newer.skops"]])
+
+
+def _of_check(draw, words):
+    _to_a_table(draw, words)
+    _of_selection(draw, words)
+    _add(draw, words, 30, ["--all"])
+    _add(draw, words, 30, *(["--most", number] for number in ("1", "1000", "0", "x")))
+    _add(draw, words, 5, ["--plot", "out.png"], ["--plot", "out.txt"])
+    return "out.csv", "out.png"
+
+
+def _of_label(draw, words):
+    _to_a_table(draw, words)
     _add(draw, words, 50, *(["--inference", one] for one in ("map", "mixture", "perturb_and_map", "wrong")))
     _add(draw, words, 15, *(["-l", scale] for scale in SCALES))
     _add(draw, words, 5, ["--plot", "out.png"], ["--plot", "out.txt"])
     return "out.csv", "out.png"
+
+
+OPTIONS = {
+    "fit": _of_fit,
+    "label": _of_label,
+    "predict": _of_predict,
+    "update": _of_update,
+    "forget": _of_forget,
+    "check": _of_check,
+}
 
 
 @st.composite
@@ -186,7 +250,7 @@ def simulations(draw):
 
 def commands():
     """A command with its files."""
-    return st.one_of(simulations(), *(on_tables(name) for name in ("fit", "label", "predict")))
+    return st.one_of(simulations(), *(on_tables(name) for name in OPTIONS))
 
 
 def simpler_command(case):

@@ -17,6 +17,7 @@ from coxfield.io import model_file, older_format
 from coxfield.kernels.member import Member
 
 FEATURES = ["a", "b", "c"]
+NAMED = "one kernel and ids"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,15 @@ def _models():
         "sparse": LGCPClassifier([Member(), Member(transform="standardised")]).fit(sparse.csr_array(X), names),
         "own bank": LGCPClassifier(own_bank).fit(X, y == 1),
         "called": LGCPClassifier(RBF(1.0) + DotProduct(), selection=None).fit(X, 2 * y),
+        NAMED: LGCPClassifier(selection="loo_error").fit(X, names),
+        "rows that came and went": _lively(X, names, weights),
     }
+
+
+def _lively(X, names, weights):
+    """A model with rows from which its covariance was not chosen, and with a class that was announced."""
+    model = LGCPClassifier(selection_part=0.7, random_state=0).fit(X[:30], names[:30])
+    return model.partial_fit(X[30:], names[30:], classes=["cow"], sample_weight=weights[30:]).forget([0, 7, 35])
 
 
 def _in_format_2(model):
@@ -77,7 +86,8 @@ def bases():
         path = Path(folder) / "model.skops"
         models = _models()
         for name, model in models.items():
-            model_file.save(model, path, target="species", features=FEATURES)
+            ids = {"id_column": "name", "ids": [f"{row:03d}" for row in range(40)]} if name == NAMED else {}
+            model_file.save(model, path, target="species", features=FEATURES, **ids)
             content = path.read_bytes()
             found.append(Base(name, content, model.classes_.tolist(), *model.predict_with_proba(X), True))
         for name in ("default", "by class", "sparse"):

@@ -64,6 +64,8 @@ def _judged(base, name, path):
         return Outcome(REFUSED if sentence.isascii() and sentence.isprintable() else FAILED, ascii(sentence)[1:-1])
     model = saved.model
     repr(model)
+    if saved.ids is not None and len(saved.ids) != len(model.y_fit_):
+        return Outcome(FAILED, f"{len(saved.ids)} ids for {len(model.y_fit_)} training rows")
     model.set_params(n_jobs=None)
     labels, found = model.predict_with_proba(queries(len(saved.features)))
     same = found.shape == base.probabilities.shape and np.abs(found - base.probabilities).max() <= 1e-12
@@ -81,7 +83,7 @@ def on_command_line(path, outcome):
     table, output = path.with_name("new.csv"), path.with_name("predictions.csv")
     rows = [",".join(FEATURES), *(",".join(map(str, row)) for row in queries(len(FEATURES)).tolist())]
     table.write_text("\n".join(rows))
-    command = [sys.executable, "-m", "coxfield", "predict", path, table, "--proba", "-o", output]
+    command = [sys.executable, "-m", "coxfield", "predict", path, table, "--proba", "--no-id", "-o", output]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     written = output.exists()
     output.unlink(missing_ok=True)

@@ -23,14 +23,25 @@ def prepare(folder):
     known = pl.int_range(pl.len()) % 15 == 0
     rows.with_columns(pl.when(known).then("species").alias("species")).write_csv(folder / "data.csv")
     _a_model(rows[:200], folder / "fitted.skops")
+    named = rows.with_columns(name=pl.int_range(pl.len()))
+    _a_model(named[:600], folder / "named.skops")
+    named[580:1200].write_csv(folder / "more.csv")  # some of these rows are in the model already
+    named[:600:5].select("name").write_csv(folder / "gone.csv")
 
 
 def _a_model(rows, path):
+    """Fit a model to a table, with the ids in its column `name` if there is one."""
     from coxfield import LGCPClassifier
 
-    names = [name for name in rows.columns if name != "species"]
+    names = [name for name in rows.columns if name not in ("species", "name")]
     model = LGCPClassifier().fit(rows[names].to_numpy(), rows["species"].to_numpy().astype(str))
-    model_file.save(model, path, target="species", features=names, id_column=None)
+    ids = {"id_column": "name", "ids": rows["name"].cast(str).to_list()} if "name" in rows.columns else {}
+    model_file.save(model, path, target="species", features=names, **ids)
+
+
+def a_named_model(folder):
+    """The bytes of the model file that a command replaces."""
+    return (folder / "named.skops").read_bytes()
 
 
 def same_bytes(path, made):
@@ -42,10 +53,11 @@ def same_model(path, made):
     """Whether a model file loads and predicts as that of an undisturbed run. The files themselves hold times."""
     X = np.zeros((1, 4))
     try:
-        found, wanted = (model_file.load(one).model.predict_proba(X) for one in (path, made))
+        found, wanted = (model_file.load(one) for one in (path, made))
     except ValueError:
         return False
-    return np.array_equal(found, wanted)
+    same = np.array_equal(found.model.predict_proba(X), wanted.model.predict_proba(X))
+    return same and found.ids == wanted.ids
 
 
 def whole_report(path, _):
@@ -92,6 +104,23 @@ class Stoppable:
 COMMANDS = [
     Stoppable("fit", ("fit", "train.csv", "-t", "species", "-o", "model.skops"), {"model.skops": same_model}),
     Stoppable("predict", ("predict", "fitted.skops", "train.csv", "--proba", "-o", "out.csv"), {"out.csv": same_bytes}),
+    Stoppable(
+        "update",
+        ("update", "model.skops", "more.csv", "--replace"),  # a second run makes the same as the first
+        {"model.skops": same_model},
+        before=a_named_model,
+    ),
+    Stoppable(
+        "forget",
+        ("forget", "model.skops", "gone.csv", "--ignore-missing"),
+        {"model.skops": same_model},
+        before=a_named_model,
+    ),
+    Stoppable(
+        "check",
+        ("check", "train.csv", "-t", "species", "-s", "loo_error", "-o", "out.csv"),
+        {"out.csv": same_bytes},
+    ),
     Stoppable(
         "label",
         ("label", "data.csv", "-t", "species", "-o", "out.csv", "--plot", "out.png"),

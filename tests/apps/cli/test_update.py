@@ -200,6 +200,15 @@ def test_tables_that_do_not_fit_are_refused_and_change_nothing(more, change, sen
     assert sentence in refused()
 
 
+def test_rows_with_which_the_model_does_not_work_are_refused_with_a_remedy(more):
+    fit("--id", "name", *FEATURES)
+    more.with_columns(pl.col("length", "width") * 1e12).write_csv("more.csv")
+    sentence = refused()
+    assert sentence.startswith("Error: The model cannot be saved, because ")
+    assert sentence.endswith("; give --reselect, or leave out such rows\n")
+    assert update("--reselect")["Rows"] == "100"
+
+
 @pytest.mark.usefixtures("more")
 def test_a_full_disk_changes_nothing(monkeypatch):
     from full_disk import SENTENCE, fill

@@ -77,7 +77,22 @@ def update(
         live = live.without(old, reselect=reselect)
     if reselect:
         live.saved.model.reselect()
-    live.write(counts)
+    _write(live, counts, reselect)
+
+
+def _write(live: LiveModel, counts: dict[str, str], reselect: bool) -> None:
+    """Write the model. If it does not work with the new rows, say what can be done."""
+    from coxfield.io.model_file import ModelFileError
+
+    try:
+        live.write(counts)
+    except ModelFileError as error:
+        if reselect:
+            raise
+        raise ValueError(
+            f"{error}: the new rows may be far from those from which the covariance was chosen; give --reselect, or "
+            "leave out such rows"
+        ) from error
 
 
 def _read(saved: "SavedModel", table: Path, weight: str | None) -> "Table":
