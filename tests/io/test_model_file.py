@@ -275,29 +275,3 @@ def test_a_model_of_a_data_frame_comes_back(path):
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
     assert loaded.feature_names_in_.dtype == object
     assert loaded.feature_names_in_.tolist() == ["a", "b"]
-
-
-IDS = [f"id {number}" for number in range(60)]
-
-
-def test_ids_of_training_rows_are_remembered(path):
-    model = LGCPClassifier(selection=None).fit(X, NAMES)
-    save(model, path, ids=IDS)
-    assert model_file.load(path).ids.texts == tuple(IDS)
-    save(model, path)
-    assert model_file.load(path).ids is None
-
-
-@pytest.mark.parametrize(
-    ("table", "clause"),
-    [
-        ({"ids": IDS[:-1]}, "it has 59 ids for 60 training rows"),
-        ({"ids": [*IDS[:-1], ""]}, "an id in it is blank"),
-        ({"ids": [*IDS[:-1], 3]}, "an id in it is no text"),
-        ({"ids": IDS, "id_column": None}, "it has ids, but no name of their column"),
-    ],
-)
-def test_wrong_ids_are_not_saved(path, table, clause):
-    with pytest.raises(ModelFileError, match=f"The model cannot be saved, because {clause}"):
-        save(LGCPClassifier(selection=None).fit(X, NAMES), path, **table)
-    assert not path.exists()

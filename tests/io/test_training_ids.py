@@ -99,3 +99,40 @@ def test_a_file_may_lose_its_ids_and_is_a_model_still(path):
     assert np.load(io.BytesIO(members.pop(training_ids.MEMBER))).tobytes() == b"1\x002"
     put_together(members, path)
     assert model_file.load(path).ids is None
+
+
+def a_model():
+    X = np.arange(60.0)[:, None]
+    return LGCPClassifier(selection=None).fit(X, X[:, 0] > 30)
+
+
+def save(model, path, **table):
+    model_file.save(model, path, **{"target": "y", "features": ["x"], "id_column": "name", **table})
+
+
+SIXTY = [f"id {number}" for number in range(60)]
+
+
+def test_ids_of_training_rows_are_remembered(tmp_path):
+    path = tmp_path / "new.skops"
+    model = a_model()
+    save(model, path, ids=SIXTY)
+    assert model_file.load(path).ids.texts == tuple(SIXTY)
+    save(model, path)
+    assert model_file.load(path).ids is None
+
+
+@pytest.mark.parametrize(
+    ("table", "clause"),
+    [
+        ({"ids": SIXTY[:-1]}, "it has 59 ids for 60 training rows"),
+        ({"ids": [*SIXTY[:-1], ""]}, "an id in it is blank"),
+        ({"ids": [*SIXTY[:-1], 3]}, "an id in it is no text"),
+        ({"ids": SIXTY, "id_column": None}, "it has ids, but no name of their column"),
+    ],
+)
+def test_wrong_ids_are_not_saved(tmp_path, table, clause):
+    path = tmp_path / "new.skops"
+    with pytest.raises(ModelFileError, match=f"The model cannot be saved, because {clause}"):
+        save(a_model(), path, **table)
+    assert not path.exists()
