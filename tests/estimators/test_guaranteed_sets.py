@@ -1,6 +1,7 @@
 """Sets with a guarantee are those of n + 1 refits, and the guarantee holds, to the last point."""
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -65,24 +66,24 @@ def ties(X, size, dtype, shortest=0.8):
     return 8 * rounding(1 + size, dtype=dtype, terms=len(dense) + distances)
 
 
-def bounds(kernel, X, y, query, c, weights=None, per_class=False, **options):
+def bounds(kernel, X, y, query, c, weights=None, per_class=False, shortest=0.8, **options):
     """How many points fit as badly as the query with label c, by n + 1 refits: without ties, and with near ties."""
     weights = np.ones(len(y)) if weights is None else weights
     joined = stack(X, query), np.append(y, c), np.append(weights, 1.0)
     against, sizes = refits(kernel, *joined, **options)
-    margin = ties(joined[0], sizes.max(), X.dtype)
+    margin = ties(joined[0], sizes.max(), X.dtype, shortest)
     own = y == c if per_class else np.ones(len(y), bool)
     return [1 + np.count_nonzero(against[:-1][own] >= against[-1] + by) for by in (margin, -margin)]
 
 
-def assert_as_refits(kernel, X, y, new, weights=None, per_class=False, **options):
+def assert_as_refits(kernel, X, y, new, weights=None, per_class=False, shortest=0.8, **options):
     clf = classifier(kernel, **options).fit(X, y, weights)
     calibrating = np.bincount(y) if per_class else np.full(len(clf.classes_), len(y))
     counts = clf.set_p_values(new, per_class=per_class) * (calibrating + 1)
     clear = 0
     for t in range(len(new)):
         for c in clf.classes_:
-            low, high = bounds(kernel, X, y, new[t], c, weights, per_class, **options)
+            low, high = bounds(kernel, X, y, new[t], c, weights, per_class, shortest, **options)
             assert low - 0.5 < counts[t, c] < high + 0.5
             clear += low == high
     assert clear >= 0.8 * counts.size
@@ -104,6 +105,11 @@ def test_weights_count_in_sums_and_calibrate_once():
     weights = np.random.default_rng(0).uniform(0.2, 3, len(y))
     assert_as_refits(RBF(1.0), X, y, new, weights)
     assert_as_refits(RBF(1.0), X, y, new, weights, per_class=True)
+
+
+def test_weights_with_a_kernel_per_class():
+    X, y, new = points(seed=2)
+    assert_as_refits(PER_CLASS, X, y, new, np.random.default_rng(1).uniform(0.2, 3, len(y)))
 
 
 def test_means():
@@ -169,6 +175,39 @@ def test_a_mixture_of_a_part_of_the_rows_by_the_formula():
     assert len(clf._calibrators()) == len(y) - round(0.4 * len(y))
     assert_by_formula(clf, X[:12] + 0.1)
     assert_by_formula(pickle.loads(pickle.dumps(clf)), X[:12] + 0.1)
+
+
+def test_a_mixture_that_was_chosen_beforehand_is_as_refits():
+    mixture = LGCPClassifier().fit(*make_circles(3, 30, random_state=1)).kernel_
+    X, y, new = points(n=12)
+    for per_class in (False, True):
+        assert_as_refits(mixture, X, y, new[:2], per_class=per_class, shortest=0.05)
+
+
+PARTS = [{}, {"selection": "loo_error"}, {"selection": "pseudo_likelihood"}]
+
+
+@pytest.mark.parametrize("options", PARTS, ids=["mixture", "loo_error", "pseudo_likelihood"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_covariance_of_a_part_of_the_rows_is_as_rows_that_come_and_go(options, weighted):
+    """The new point joins by `partial_fit`, and each calibrating point leaves by `forget`."""
+    X, y = make_circles(2, 20, random_state=0)
+    weights = np.random.default_rng(0).uniform(0.3, 2, len(y)) if weighted else None
+    clf = LGCPClassifier(selection_part=0.5, random_state=0, **options).fit(X, y, weights)
+    rows, new = clf._calibrators(), X[:2] + 0.15
+    assert len(rows) == len(y) - round(0.5 * len(y))
+    found = clf.set_p_values(new)
+    clear = 0
+    for t, c in np.ndindex(found.shape):
+        joined = deepcopy(clf).partial_fit(new[[t]], [c])
+        scores = np.concatenate([deepcopy(joined).forget([j]).class_scores(X[[j]]) for j in rows])
+        against = odds_against_labels(scores, y[rows])
+        least = odds_against_labels(clf.class_scores(new[[t]]), [c])[0]
+        margin = ties(X, np.abs(scores).max(), float, shortest=0.05)
+        low, high = (1 + np.count_nonzero(against >= least + by) for by in (margin, -margin))
+        assert low - 0.5 < found[t, c] * (len(rows) + 1) < high + 0.5
+        clear += low == high
+    assert clear >= 0.8 * found.size
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), PER_CLASS])
@@ -237,10 +276,40 @@ def test_the_guarantee_holds_for_every_set_of_points(kernel, per_class):
         clf = classifier(kernel).fit(X[kept], y[kept])
         own[i] = clf.set_p_values(X[[i]], per_class=per_class)[0, y[i]]
     for some in [y == c for c in range(3)] if per_class else [np.ones(len(y), bool)]:
-        n = np.count_nonzero(some)
-        for excluded in range(1, n):
-            covered = np.count_nonzero(own[some] * n > excluded + 0.5)
-            assert covered >= n - excluded
+        assert_guaranteed(own[some])
+
+
+def assert_guaranteed(p_values):
+    """Of n p-values, each of one point as the new one, at most k are among the k smallest that n points can have."""
+    n = len(p_values)
+    for excluded in range(1, n):
+        covered = np.count_nonzero(p_values * n > excluded + 0.5)
+        assert covered >= n - excluded
+
+
+class ChosenFromFirst(LGCPClassifier):
+    """The covariance is chosen from the first 40 rows."""
+
+    def _drawn(self, labelled):
+        return np.arange(len(labelled)) < 40
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("options", PARTS[:2], ids=["mixture", "loo_error"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights of rows that do not calibrate"])
+def test_the_guarantee_holds_if_other_rows_have_chosen(options, per_class, weighted):
+    """Each of the rows that did not choose the covariance is the new one in turn."""
+    X, y = make_circles(2, 28, random_state=2)
+    own, weights = np.empty(len(y)), np.ones(len(y))
+    weights[:40] = np.random.default_rng(0).uniform(0.2, 3, 40) if weighted else 1
+    for i in range(40, len(y)):
+        kept = np.arange(len(y)) != i
+        clf = ChosenFromFirst(selection_part=0.5, **options).fit(X[kept], y[kept], weights[kept])
+        own[i] = clf.set_p_values(X[[i]], per_class=per_class)[0, y[i]]
+    late = np.arange(len(y)) >= 40
+    for some in [late & (y == c) for c in range(2)] if per_class else [late]:
+        assert np.count_nonzero(some) > 5
+        assert_guaranteed(own[some])
 
 
 def test_sets_follow_from_p_values_and_grow_with_the_coverage():
@@ -281,6 +350,42 @@ def test_a_class_without_calibrating_rows_is_in_every_set():
     clf._calibrators = lambda: np.flatnonzero(y != 1)
     assert (clf.set_p_values(new, per_class=True)[:, 1] == 1).all()
     assert clf.predict_set(new, 0.01, per_class=True)[:, 1].all()
+
+
+def test_a_class_without_any_rows():
+    """It has a covariance and a mean of its own, and nothing else."""
+    X, y, new = points(n=30, n_classes=3)
+    kernels, mean = {**PER_CLASS, 2: 3.0 * RBF(2.0)}, {2: 1.0}
+    clf = classifier(kernels, mean=mean).partial_fit(X + 3, y, classes=[0, 1, 2]).forget(y == 2)
+    new, left, codes = new + 2, X[y < 2] + 3, y[y < 2]
+    before, predicted = clf.loo_class_scores(), clf.class_scores(new)
+    found = clf.set_p_values(new) * (len(codes) + 1)
+    for t, c in np.ndindex(found.shape):
+        after = before.copy()
+        after[:, c] += kernels[c](left, new[[t]])[:, 0]
+        margin = ties(left, np.abs(after).max() + np.abs(predicted).max(), float)
+        against, least = odds_against_labels(after, codes), odds_against_labels(predicted[[t]], [c])[0]
+        low, high = (1 + np.count_nonzero(against >= least + by) for by in (margin, -margin))
+        assert low - 0.5 < found[t, c] < high + 0.5
+    assert (clf.set_p_values(new, per_class=True)[:, 2] == 1).all()
+
+
+def test_all_rows_calibrate_a_kernel_that_was_given():
+    X, y, new = points(n=24)
+    clf = classifier(RBF(1.0), selection_part=0.5).fit(X[:10], y[:10]).partial_fit(X[10:], y[10:])
+    np.testing.assert_array_equal(clf.set_p_values(new), classifier(RBF(1.0)).fit(X, y).set_p_values(new))
+
+
+def test_rows_that_chose_the_covariance_never_calibrate():
+    X, y = make_circles(2, 20, random_state=0)
+    clf = LGCPClassifier(selection="loo_error", selection_part=0.999, random_state=0).fit(X, y)
+    (last,) = clf._calibrators()  # one row is kept back
+    assert set(np.unique(clf.set_p_values(X + 0.1))) <= {0.5, 1.0}
+    clf.forget([last])
+    assert (clf.set_p_values(X) == 1).all()  # nothing is left to compare with
+    assert clf.predict_set(X, 0.01).all()
+    late = clf.partial_fit(X[:8] + 0.05, y[:8])
+    assert late._calibrators().tolist() == list(range(39, 47))
 
 
 def test_rows_that_do_not_calibrate_still_count_in_sums():

@@ -105,7 +105,8 @@ class GuaranteedSets:
         from all rows, nothing is proved. In practice the coverage is then slightly lower; `docs/guaranteed_sets.md` has
         figures.
 
-        A row with a sample weight counts with its weight in the sums, and calibrates once.
+        A row with a sample weight counts with its weight in the sums, and calibrates once. The new point has the weight
+        1. So with other weights on rows that calibrate, the guarantee is not exact.
 
         Examples
         --------
@@ -188,10 +189,11 @@ class GuaranteedSets:
         work = n * len(store.groups)
         with progress(f"sets of {n} points", work, None, "float32 points take less time") as done:
             for k, group in enumerate(store.groups):
-                points = queries[k]
-                points = group.covariance.bind(X) if points is None else points
                 own = rows[np.isin(self.y_fit_[rows], group.classes)] if per_class else rows
                 calibrators = self._calibrators_of(k, group, own, loo)
+                points = queries[k]
+                if points is None:  # the group has no points, so the coordinates are those of the calibrators
+                    points = (calibrators.blocks[0].at if calibrators.blocks else group.covariance.bind)(X)
                 found[:, group.classes] = count_worse(
                     calibrators, points, least[:, group.classes], errors, per_class=per_class, done=done
                 )

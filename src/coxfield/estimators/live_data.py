@@ -157,7 +157,8 @@ class LiveData:
     def _calibrators(self) -> NDArray:
         """Training rows that calibrate `predict_set`: if the covariance was chosen from a part of them, the others."""
         chosen = self._training.rows.chosen_from
-        return np.arange(len(chosen)) if self.selection_part == 1 or chosen.all() else np.flatnonzero(~chosen)
+        by_part = self.selection is not None and self.selection_part != 1
+        return np.flatnonzero(~chosen) if by_part else np.arange(len(chosen))
 
     def _live_state(self) -> LiveState:
         n = len(self.classes_)

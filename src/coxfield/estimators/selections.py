@@ -46,7 +46,8 @@ class ChoosesCovariance:
         if self.selection_part == 1 or self.selection is None:
             return None
         n = len(labelled)
-        rows = generator(self.random_state).choice(n, max(1, round(self.selection_part * n)), replace=False)
+        count = min(max(1, round(self.selection_part * n)), n - 1)  # at least one row is left to calibrate
+        rows = generator(self.random_state).choice(n, count, replace=False)
         absent = np.setdiff1d(np.arange(labelled.n_classes), labelled.y[rows])
         if len(absent):
             raise ValueError(
