@@ -6,9 +6,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
-from coxfield.datasets import load_synth
+from coxfield.datasets import load_synth, make_circles
 from coxfield.engine.decision import StatedScores
+from coxfield.estimators.few_labels import ENOUGH, _bank
 from coxfield.estimators.label_quality import class_margins, quality_of
+from coxfield.selection.committee.sums import Given, member_sums
 from reference import softmax
 from tolerances import assert_close, assert_same_decisions, decided, rounding
 
@@ -185,3 +187,87 @@ def test_the_classifier_of_a_label_field_has_it():
 def test_the_classifier_must_be_fitted():
     with pytest.raises(NotFittedError):
         LGCPClassifier().label_quality()
+
+
+def few_labels(n_labels, seed=0):
+    """Three rings, some labels on each, and points of the same rings to be labelled."""
+    points, truth = make_circles(3, 100, random_state=seed)
+    known = np.random.default_rng(seed).permutation(len(truth))[:n_labels]
+    y = np.full(len(truth), -1)
+    y[known] = truth[known]
+    return points, y, truth
+
+
+@pytest.mark.parametrize("n_labels", [12, ENOUGH + 2])
+def test_few_labels_are_asked_without_themselves(n_labels):
+    """Members and their weights stay; each label leaves the class sums of all members."""
+    points, y, _ = few_labels(n_labels)
+    clf = SLGCPClassifier().fit(points, y)
+    few, rows = clf._few_labels, np.flatnonzero(y >= 0)
+    assert (few.alone is None) == (n_labels < ENOUGH)
+    alone = None if few.alone is None else few.alone.loo_predict_proba()
+    features = dict(_bank(points, few.shape, Given(rows, y[rows], 3)))
+    expected = np.empty((len(rows), 3))
+    for j, row in enumerate(rows):
+        others = Given(np.delete(rows, j), np.delete(y[rows], j), 3)
+        sums = [member_sums(features[one], others, means=one.means).whole[[row]] for one in few.committee.members]
+        expected[j] = few.committee.probabilities(sums, None if alone is None else alone[[j]])[0]
+    quality, codes = clf.label_quality(), y[rows]
+    assert list(quality) == COLUMNS
+    assert quality["row"].tolist() == rows.tolist()
+    assert quality["label"].tolist() == codes.tolist()
+    nats = largest_evidence(few.committee, np.bincount(codes).max())
+    rounded = {"terms": n_labels, "condition": 1 + nats, "dtype": np.float32}  # features are in single precision
+    assert_close(quality["probability"], expected[np.arange(len(rows)), codes], scale=1.0, **rounded)
+    assert_same_decisions(quality["suggested"], expected.argmax(axis=1), expected, **rounded)
+
+
+def largest_evidence(committee, count):
+    """Bound on the nats of a voice: a product of unit features is 1 at most, and a mean of others is twice that."""
+    sizes = np.array([2 if member.means else count for member in committee.members])
+    average, blend = committee.average, committee.blend
+    return max((average.strengths * (average.weights > 0) * sizes[:, None]).max(), (blend.weights * sizes).sum())
+
+
+def test_a_wrong_label_among_few_comes_first():
+    points, y, truth = few_labels(30, seed=1)
+    wrong = np.flatnonzero(y >= 0)[7]
+    y[wrong] = (y[wrong] + 1) % 3
+    names = np.array(["ant", "bee", "cat", "unknown"])
+    quality = SLGCPClassifier(missing_label="unknown").fit(points, names[y]).label_quality()
+    (first,) = np.flatnonzero(quality["rank"] == 0)
+    assert quality["row"][first] == wrong
+    assert quality["suggested"][first] == names[truth[wrong]]
+
+
+def test_a_label_without_company_cannot_be_compared():
+    points, y, truth = few_labels(20, seed=2)
+    y[y == 2] = -1
+    single = np.flatnonzero(truth == 2)[0]
+    y[single] = 2
+    quality = SLGCPClassifier().fit(points, y).label_quality()
+    (place,) = np.flatnonzero(quality["row"] == single)
+    assert quality["rank"][place] == len(quality["rank"]) - 1
+    assert quality["suggested"][place] == 2
+    for name in ("probability", "suggested_probability"):
+        assert np.flatnonzero(np.isnan(quality[name])).tolist() == [place]
+    y[(y >= 0) & ~np.isin(np.arange(len(y)), [single, *(np.flatnonzero(y == c)[0] for c in (0, 1))])] = -1
+    with pytest.raises(ValueError, match=r"each of 3 classes has one label, so .*: give more labels"):
+        SLGCPClassifier().fit(points, y).label_quality()
+
+
+def test_a_label_field_is_refused_unless_every_label_is_given():
+    points, y, truth = few_labels(30)
+    clf = SLGCPClassifier(0.5 * RBF(0.5), selection=None)
+    with pytest.raises(ValueError, match=r"inference='map' has given each label to its neighbours.*: fit with kernel"):
+        clf.fit(points, y).label_quality()
+    for full in (clf, SLGCPClassifier()):
+        quality, own = full.fit(points, truth).label_quality(), full.classifier_.label_quality()
+        assert {name: column.tolist() for name, column in quality.items()} == {
+            name: column.tolist() for name, column in own.items()
+        }
+
+
+def test_few_labels_must_be_fitted():
+    with pytest.raises(NotFittedError):
+        SLGCPClassifier().label_quality()

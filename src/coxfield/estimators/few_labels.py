@@ -61,6 +61,15 @@ class FewLabels:
         alone = None if self.alone is None else self.alone.predict_proba(X)
         return self.committee.probabilities(sums, alone)
 
+    @property
+    def left_out(self) -> NDArray:
+        """Probabilities of the classes at the labelled points, each from the others, shape (n_labelled, n_classes).
+
+        A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
+        """
+        alone = None if self.alone is None else self.alone.loo_predict_proba()
+        return self.committee.probabilities(self.committee.left_out, alone)
+
     def _sums(self, X) -> list[NDArray]:
         """Class sums of the members at new points: weighted means of those of the neighbours, in each graph."""
         members = self.committee.members

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from coxfield.engine.decision import StatedScores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.decision import Scores, StatedScores
+    from coxfield.engine.decision import Scores
+    from coxfield.estimators.few_labels import FewLabels
+    from coxfield.estimators.supervised import LGCPClassifier
 
 
 class LabelQuality:
@@ -70,6 +75,71 @@ class LabelQuality:
         """
         scores = self._loo_scores()  # says it if nothing is fitted
         return quality_of(scores, self.classes_, self.y_fit_, self._weights, precision=self._precision)
+
+
+class FewLabelsQuality:
+    """`label_quality` of `SLGCPClassifier`."""
+
+    if TYPE_CHECKING:
+        classes_: NDArray
+        inference_: str
+        classifier_: LGCPClassifier
+        _few_labels: FewLabels
+
+    def label_quality(self) -> dict[str, NDArray]:
+        """Which of the given labels are doubtful: what all other labels say about each, along the shape of all points.
+
+        The same table as `LGCPClassifier.label_quality`, for the labelled points alone. It needs
+        `inference="mixture"`, or labels at all points. A label field gives each label to its neighbours, and
+        afterwards they would confirm it.
+
+        Returns
+        -------
+        dict of arrays
+            One entry per labelled point. "row" is its row in X. A label that no other point has cannot be compared.
+            Its probabilities are NaN, and it comes last.
+
+        Examples
+        --------
+        Two rings with ten labels on each, one of them wrong:
+
+        >>> import numpy as np
+        >>> from coxfield import SLGCPClassifier
+        >>> from coxfield.datasets import make_circles
+        >>> X, truth = make_circles(2, random_state=3)
+        >>> y = np.where(np.arange(len(truth)) % 15 == 0, truth, -1)
+        >>> y[30] = 1 - y[30]
+        >>> quality = SLGCPClassifier().fit(X, y).label_quality()
+        >>> print(len(quality["row"]), "labels, the most doubtful in row", quality["row"][quality["rank"] == 0])
+        20 labels, the most doubtful in row [30]
+        """
+        check_is_fitted(self)
+        if self.inference_ == "mixture":
+            return self._quality_of_few()
+        weights = self.classifier_._weights
+        if weights is not None and weights.ndim == 2:
+            raise ValueError(
+                f"inference={self.inference_!r} has given each label to its neighbours, and these would confirm it: "
+                "fit with kernel=None and inference='mixture', or fit an LGCPClassifier to the labelled points alone"
+            )
+        return self.classifier_.label_quality()
+
+    def _quality_of_few(self) -> dict[str, NDArray]:
+        few = self._few_labels
+        codes = few.distributions[few.rows].argmax(axis=1)
+        single = np.bincount(codes)[codes] == 1
+        if single.all():
+            raise ValueError(
+                f"each of {len(codes)} classes has one label, so no label can be compared with another one of its "
+                "class: give more labels"
+            )
+        with np.errstate(divide="ignore"):
+            logs = np.log(few.left_out)
+            logs[single] = np.log(np.eye(logs.shape[1])[codes[single]])  # nothing speaks against these labels
+        quality = quality_of(StatedScores(logs), self.classes_, codes) | {"row": few.rows}
+        for name in ("probability", "suggested_probability"):
+            quality[name][single] = np.nan
+        return quality
 
 
 def quality_of(

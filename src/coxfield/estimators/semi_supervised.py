@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield import threads
 from coxfield.estimators.draws import check_draws
 from coxfield.estimators.label_fields import FieldInference
+from coxfield.estimators.label_quality import FewLabelsQuality
 from coxfield.estimators.labels import known_class_numbers
 from coxfield.estimators.mixture_inference import MixtureInference
 from coxfield.estimators.scored import ScoredClassifier
@@ -34,7 +35,7 @@ FITTED = (  # attributes that only some fits set
 )
 
 
-class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEstimator):
+class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, ScoredClassifier, BaseEstimator):
     r"""Label the unlabelled points, from few labels and the shape that all points have together.
 
     By default all points shape the covariances: nearest neighbours make graphs, and heat that flows along a graph says
@@ -136,7 +137,8 @@ class SLGCPClassifier(FieldInference, MixtureInference, ScoredClassifier, BaseEs
         The classifier of new points, for the label field. A training point counts for each class with its
         weight in `label_distributions_`, which gives the expected score F. The exact prediction would be the
         mean of softmax(F) over the draws. The softmax of the mean F is cheaper. It is too certain if many
-        points share one class but it is uncertain which.
+        points share one class but it is uncertain which. Its `contributions` say which points speak for a
+        class. Its `predict_set` needs labels at all points, because labels that were found are no sample.
 
     Examples
     --------

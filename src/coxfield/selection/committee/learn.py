@@ -41,6 +41,8 @@ class Committee:
     members: tuple[Member, ...]
     sums: tuple[NDArray, ...]
     """Class sums of each member at all points."""
+    left_out: tuple[NDArray, ...]
+    """Class sums of each member at the labelled points, each without itself."""
     directions: tuple[NDArray, ...]
     """What the features of each member are multiplied with to give class sums."""
     average: Average
@@ -95,6 +97,7 @@ def learn_committee(
     return Committee(
         tuple(members[m] for m in kept),
         tuple(sums[m].whole for m in kept),
+        tuple(sums[m].left_out for m in kept),
         tuple(sums[m].directions for m in kept),
         replace(first, strengths=first.strengths[kept], weights=first.weights[kept]),
         None if second is None else replace(second, weights=second.weights[kept]),
