@@ -2,6 +2,8 @@
 
 from coxfield.plotting.few_labels import plot_few_labels
 from coxfield.plotting.figures import PICTURES, axes_for, check_picture, encode, figure
+from coxfield.plotting.guaranteed_sets import plot_sets
+from coxfield.plotting.label_quality import plot_label_quality
 from coxfield.plotting.labelling import MANY, plot_labelling
 from coxfield.plotting.mixture import plot_mixture
 from coxfield.plotting.points import plot_points, plot_probability
@@ -23,6 +25,7 @@ __all__ = [
     "figure",
     "plot_few_labels",
     "plot_intensity",
+    "plot_label_quality",
     "plot_labelling",
     "plot_mixture",
     "plot_pattern",
@@ -30,4 +33,5 @@ __all__ = [
     "plot_probability",
     "plot_reliability",
     "plot_selection_path",
+    "plot_sets",
 ]
