@@ -19,11 +19,12 @@ from coxfield.plotting.guaranteed_sets import plot_sets
 
 COVERAGES = (0.8, 0.9, 0.95, 0.99)
 PART = 0.3  # of the training rows choose the covariance, where a part of them does
+PER_CLASS = "    per class"
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows that are divided again and again, and a covariance that was chosen from other rows."""
+    """Rows that are divided again and again, and covariances that were chosen from other rows."""
 
     name: str
     X: np.ndarray
@@ -31,6 +32,9 @@ class Pool:
     n_train: int
     n_test: int
     chosen: LGCPClassifier
+    """Fitted to as many other rows as there are training rows."""
+    chosen_from_half: LGCPClassifier
+    """Fitted to half as many."""
 
     def split(self, seed):
         """Points and labels to train, and to test."""
@@ -38,29 +42,33 @@ class Pool:
         train, test = order[: self.n_train], order[self.n_train : self.n_train + self.n_test]
         return self.X[train], self.y[train], self.X[test], self.y[test]
 
-    def beforehand(self):
-        """A classifier with the covariance and the means that other rows have chosen."""
-        means = dict(zip(self.chosen.classes_.tolist(), self.chosen.mean_.tolist(), strict=True))
-        return LGCPClassifier(self.chosen.kernel_, mean=means, selection=None)
+
+def beforehand(chosen):
+    """A classifier with the covariance and the means that other rows have chosen."""
+    means = dict(zip(chosen.classes_.tolist(), chosen.mean_.tolist(), strict=True))
+    return LGCPClassifier(chosen.kernel_, mean=means, selection=None)
 
 
-def make_pool(name, X, y, n_aside, n_train, n_test):
+def make_pool(name, X, y, n_train, n_test):
     order = np.random.default_rng(2024).permutation(len(y))
-    aside, rest = order[:n_aside], order[n_aside:]
-    chosen = LGCPClassifier(selection="pseudo_likelihood").fit(X[aside], y[aside])
-    return Pool(name, X[rest], y[rest], n_train, min(n_test, len(rest) - n_train), chosen)
+    aside, rest = order[:n_train], order[n_train:]
+    # A class sum grows with the number of rows. So the covariance suits as many rows as it was chosen from.
+    both = (
+        LGCPClassifier(selection="pseudo_likelihood").fit(X[some], y[some]) for some in (aside, aside[: n_train // 2])
+    )
+    return Pool(name, X[rest], y[rest], n_train, min(n_test, len(rest) - n_train), *both)
 
 
 def pools():
     X_train, y_train, X_test, y_test = load_synth(return_X_y=True)
-    yield make_pool("Synth", np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), 250, 250, 1000)
+    yield make_pool("Synth", np.concatenate([X_train, X_test]), np.concatenate([y_train, y_test]), 250, 1000)
     try:
         X_train, y_train, X_test, y_test = load("pendigits")
     except DatasetUnavailableError as error:
         console.print(f"pendigits is left out: {error}")
         return
     X = np.concatenate([X_train, X_test]).astype(float)
-    yield make_pool("pendigits", X, np.concatenate([y_train, y_test]), 1000, 1000, 500)
+    yield make_pool("pendigits", X, np.concatenate([y_train, y_test]), 500, 500)
 
 
 def closed_form(clf):
@@ -103,47 +111,60 @@ def by_crepes(clf):
 
 
 def methods(pool, splits):
-    """Name, function, and the number of splits; `splits` are many, some and few."""
-    many, some, few = splits
+    """Name, function, and the number of splits; `splits` are many, and few for what takes long or is not guaranteed."""
+    many, few = splits
     part = LGCPClassifier(selection_part=PART, random_state=0)
     one_kernel = LGCPClassifier(selection="loo_error", selection_part=PART, random_state=0)
-    yield "closed form, kernel chosen beforehand", closed_form(pool.beforehand()), many
+    yield "closed form, kernel chosen beforehand", closed_form(beforehand(pool.chosen)), many
     yield "closed form, mixture of a part of the rows", closed_form(part), few
-    yield "closed form, loo_error of a part of the rows", closed_form(one_kernel), some
+    yield "closed form, loo_error of a part of the rows", closed_form(one_kernel), many
     yield "closed form, mixture of all rows (no guarantee)", closed_form(LGCPClassifier()), few
-    yield "closed form, loo_error of all rows (no guarantee)", closed_form(LGCPClassifier(selection="loo_error")), some
-    yield "split conformal, kernel chosen beforehand", split_conformal(pool.beforehand()), many
+    yield "closed form, loo_error of all rows (no guarantee)", closed_form(LGCPClassifier(selection="loo_error")), few
+    yield "split conformal, kernel chosen beforehand", split_conformal(beforehand(pool.chosen_from_half)), many
     if find_spec("crepes") is None:
-        console.print("crepes is left out: pip install crepes")
+        console.print("crepes is left out: pip install 'coxfield[bench]' brings it")
         return
-    yield "crepes, kernel chosen beforehand", by_crepes(pool.beforehand()), many
+    yield "crepes, kernel chosen beforehand", by_crepes(beforehand(pool.chosen_from_half)), many
     yield "crepes, random forest", by_crepes(RandomForestClassifier(100, random_state=0)), few
 
 
 @dataclass(frozen=True)
 class Found:
-    """One row per split and one column per coverage; `by_class` has one more axis for the classes."""
+    """One row per split and one column per coverage; what is by class has one more axis for the classes."""
 
     covered: np.ndarray
     expected: np.ndarray
     size: np.ndarray
     by_class: np.ndarray
+    expected_by_class: np.ndarray
 
     @classmethod
     def of(cls, splits):
         """All splits, from lists of one entry per coverage."""
-        return cls(*(np.array([[entry[k] for entry in split] for split in splits]) for k in range(4)))
+        return cls(*(np.array([[entry[k] for entry in split] for split in splits]) for k in range(5)))
+
+    def farthest(self, *, per_class):
+        """The difference to what is expected with the largest size, in standard errors: of all coverages and classes.
+
+        Where every set must hold every class, there is no error and no difference.
+        """
+        difference = self.by_class - self.expected_by_class if per_class else self.covered - self.expected
+        count = np.isfinite(difference).sum(axis=0)
+        error = np.nanstd(difference, axis=0) / np.sqrt(np.maximum(count - 1, 1))
+        scaled = np.nanmean(difference, axis=0) / np.where(error > 0, error, np.inf)
+        return scaled.flat[np.abs(scaled).argmax()]
 
 
 def judged(p, calibrating, codes):
-    """For each coverage: shares covered and expected, the size of the sets, and the share covered of each class."""
+    """For each coverage: shares covered and expected, the size of the sets, and both shares of each class."""
     total, found = calibrating + 1, []
     for coverage in COVERAGES:
         left_out = np.floor((1 - coverage) * total + 1e-9)  # whole numbers must not be missed by rounding
         kept = np.rint(p * total) > left_out
         covered = kept[np.arange(len(codes)), codes]
         own = [covered[codes == c].mean() if (codes == c).any() else np.nan for c in range(len(total))]
-        found.append((covered.mean(), (1 - left_out / total)[codes].mean(), kept.sum(axis=1).mean(), own))
+        expected = 1 - left_out / total
+        found.append((covered.mean(), expected[codes].mean(), kept.sum(axis=1).mean(), own, expected))
     return found
 
 
@@ -165,20 +186,23 @@ def cell(values):
 def coverage_table(pool, splits):
     sizes = f"{pool.n_train} training and {pool.n_test} test rows per split"
     table = Table(title=f"{pool.name}, {sizes}: share of test rows covered in per cent, and mean size of the sets")
-    for heading in ("method", "splits", *(f"{100 * c:g} %" for c in COVERAGES), "sizes", "least class at 90 %"):
+    shown = *(f"{100 * c:g} %" for c in COVERAGES), "sizes", "farthest", "least class at 90 %"
+    for heading in ("method", "splits", *shown):
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for name, p_values, n_splits in methods(pool, splits):
-        for title, found in zip((name, "    per class"), measure(pool, p_values, n_splits), strict=False):
+        for title, found in zip((name, PER_CLASS), measure(pool, p_values, n_splits), strict=False):
             table.add_row(
                 title,
                 f"{n_splits:,}",
                 *(cell(found.covered[:, k]) for k in range(len(COVERAGES))),
                 ", ".join(f"{size:.3f}" for size in found.size.mean(axis=0)),
+                f"{found.farthest(per_class=title == PER_CLASS):+.1f}",
                 f"{100 * np.nanmean(found.by_class[:, 1], axis=0).min():.1f}",
             )
             expected = (f"{100 * value:.2f}" for value in found.expected.mean(axis=0))
-            table.add_row("    expected exactly", "", *expected, "", "", style="dim")
+            table.add_row("    expected exactly", "", *expected, "", "", "", style="dim")
     console.print(table)
+    console.print("farthest: the largest difference to what is expected, in standard errors; per class, of all classes")
 
 
 def speed(quick):
@@ -202,12 +226,9 @@ def speed(quick):
     )
 
 
-def coverage(quick):
-    splits = {"Synth": (20, 5, 2), "pendigits": (3, 2, 2)}
-    if not quick:
-        splits = {"Synth": (1000, 200, 100), "pendigits": (1000, 50, 20)}
+def coverage(splits):
     for pool in pools():
-        coverage_table(pool, splits[pool.name])
+        coverage_table(pool, splits)
 
 
 def picture(path):
@@ -220,9 +241,10 @@ def picture(path):
     path.write_bytes(encode(drawn, path))
 
 
-def run(quick=False):
+def run(quick=False, full=False):
+    """Speed and coverage; with `full`, so many splits that it takes a quarter of an hour."""
     speed(quick)
-    coverage(quick)
+    coverage((5, 2) if quick else (1000, 100) if full else (100, 5))
 
 
 if __name__ == "__main__":
@@ -230,4 +252,4 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that everything runs")
     parser.add_argument("--picture", type=Path, help="draw the sets of Synth to this file instead")
     options = parser.parse_args()
-    run(options.quick) if options.picture is None else picture(options.picture)
+    run(options.quick, full=True) if options.picture is None else picture(options.picture)
