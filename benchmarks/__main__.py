@@ -10,12 +10,14 @@ from benchmarks import (
     import_time,
     label_errors,
     leave_one_out,
+    live_data,
     many_points,
     map_labels,
     mixtures,
     permanental,
     prediction,
     pseudo_likelihood,
+    reasons,
     samplers,
     sparse_field,
 )
@@ -25,6 +27,8 @@ parser.add_argument("--quick", action="store_true", help="small sizes, to see th
 options = parser.parse_args()
 for benchmark in (
     prediction,
+    reasons,
+    live_data,
     leave_one_out,
     mixtures,
     pseudo_likelihood,

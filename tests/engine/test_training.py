@@ -1,70 +1,78 @@
-"""Rows and store change together: class sums are always those of the rows that are there."""
+"""Rows and the store that sums over them stay together."""
 
 import numpy as np
 import pytest
-from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield import LGCPClassifier
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_labels
 from coxfield.engine.training import Training
-from coxfield.engine.training_rows import TrainingRows
+from coxfield.engine.training_rows import ALIKE, TrainingRows
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from tolerances import assert_close
 
 RNG = np.random.default_rng(0)
-X, Y, NEW = RNG.normal(size=(20, 3)), np.arange(20) % 3, RNG.normal(size=(4, 3))
-COVARIANCES = PerClass.shared_by(recognise(RBF(0.7), 3), 3)
+X, NEW = RNG.normal(size=(80, 3)), RNG.normal(size=(6, 3))
+Y = np.arange(80) % 3
+WEIGHTS = RNG.uniform(0.5, 2.0, size=80)
+KERNELS = {"shared": [RBF(0.8)] * 3, "per class": [RBF(0.8), Matern(1.0), RBF(0.8)]}
 
 
-def training(points=X, weights=None):
-    return Training.of(TrainingRows.of(points, Y, weights, None, own=False), COVARIANCES, learned=False)
+def covariances(kernels):
+    return PerClass.of(kernels).map(lambda kernel: recognise(kernel, 3))
 
 
-def assert_consistent(found, points, y):
-    expected = class_sums(store_labels(points, y, COVARIANCES), NEW).values
-    assert_close(class_sums(found.store, NEW).values, expected, terms=200)
-    np.testing.assert_array_equal(found.rows.y, y)
+def begun(kernels, n=20):
+    rows = TrainingRows.of(X[:n], Y[:n], WEIGHTS[:n], None, own=False)
+    return Training.of(rows, covariances(kernels), learned=False)
 
 
-def test_rows_come():
-    found = training().appended(X[:3] + 1, Y[:3], None)
-    assert_consistent(found, np.concatenate([X, X[:3] + 1]), np.concatenate([Y, Y[:3]]))
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(1, 6), max_size=10), seed=st.integers(0, 2**32 - 1))
+def test_sums_are_those_of_the_rows_that_are_there(name, sizes, seed):
+    rng, training, there, next_row = np.random.default_rng(seed), begun(KERNELS[name]), list(range(20)), 20
+    for size in sizes:
+        some = slice(next_row, next_row + size)
+        training = training.appended(X[some].copy(), Y[some], WEIGHTS[some])
+        there, next_row = there + list(range(next_row, next_row + size)), next_row + size
+        places = rng.choice(len(there), 2, replace=False)
+        training = training.without(np.sort(places))
+        there = np.delete(there, places).tolist()
+    np.testing.assert_array_equal(training.rows.X, X[there])
+    assert training.rows.numbers.tolist() == there
+    expected = class_sums(store_labels(X[there], Y[there], covariances(KERNELS[name]), WEIGHTS[there]), NEW).values
+    assert_close(class_sums(training.store, NEW).values, expected, terms=200, condition=10)
 
 
-def test_rows_leave_and_the_array_of_the_user_stays():
-    points = X.copy()
-    found = training(points).without(np.array([0, 7]))
-    assert_consistent(found, np.delete(X, [0, 7], axis=0), np.delete(Y, [0, 7]))
-    np.testing.assert_array_equal(points, X)
+def test_parts_of_the_store_are_joined_with_the_blocks():
+    training = begun(KERNELS["shared"])
+    for row in range(20, 20 + ALIKE):
+        training = training.appended(X[row : row + 1].copy(), Y[row : row + 1], WEIGHTS[row : row + 1])
+    assert [len(block.numbers) for block in training.rows.blocks] == [20, ALIKE]
+    assert [len(part.rows) for part in training.store.groups[0].parts] == [20, ALIKE]
 
 
-def test_many_small_additions_are_joined():
-    found = training()
-    for row in range(12):
-        found = found.appended(X[row : row + 1] + 1, Y[row : row + 1], None)
-    assert_consistent(found, np.concatenate([X, X[:12] + 1]), np.concatenate([Y, Y[:12]]))
-    assert len(found.rows.blocks) < 12
-    assert len(found.store.groups[0].parts) == len(found.rows.blocks)
-
-
-def test_soft_labels_and_sparse_rows_are_arranged_too():
-    soft = training(weights=np.full((20, 3), 1 / 3))
-    assert_close(class_sums(soft.store, NEW).values.std(axis=1), np.zeros(4), terms=20, scale=1.0)
-    thin = training(sparse.csr_array(X))
-    assert_close(
-        class_sums(thin.store, sparse.csr_array(NEW)).values, class_sums(training().store, NEW).values, terms=99
+def test_the_array_of_the_user_is_copied_once_so_that_rows_can_be_overwritten():
+    given = X[:20].copy()
+    training = Training.of(
+        TrainingRows.of(given, Y[:20], None, None, own=False), covariances([RBF(0.8)] * 3), learned=False
     )
-
-
-@pytest.mark.parametrize(("selection", "learned"), [("mixture", True), ("loo_error", False)])
-def test_it_is_known_whether_the_covariance_needs_rows(selection, learned):
-    assert LGCPClassifier(selection=selection).fit(X, Y)._training.learned_from_rows == learned
+    held = training.rows.blocks[0].X
+    assert held is not given
+    left = training.without(np.array([4]))
+    assert left.rows.blocks[0].X is held
+    assert left.store.groups[0].parts[0].points.X is held
+    assert not held[4].any()
+    np.testing.assert_array_equal(given, X[:20])
 
 
 def test_classes_get_other_numbers():
-    found = training().with_classes(np.array([1, 0, 2]), COVARIANCES)
-    expected = class_sums(training().store, NEW).values[:, [1, 0, 2]]
-    assert_close(class_sums(found.store, NEW).values, expected, terms=20)
+    training = begun(KERNELS["shared"]).without(np.flatnonzero(Y[:20] == 1))
+    fewer = training.with_classes(np.array([0, -1, 1]), covariances([RBF(0.8)] * 2))
+    assert set(fewer.rows.y.tolist()) == {0, 1}
+    sums = class_sums(fewer.store, NEW).values
+    assert_close(sums, class_sums(training.store, NEW).values[:, [0, 2]], terms=100)

@@ -1,84 +1,107 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coxfield.engine.training_rows import GONE, TrainingRows
+from coxfield.engine.training_rows import ALIKE, GONE, Block, TrainingRows
 
-X = np.arange(1.0, 25.0).reshape(8, 3)
-Y = np.arange(8) % 2
-
-
-def rows_of(points=X, weights=None, own=True):
-    return TrainingRows.of(points.copy(), Y, weights, None, own=own)
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(20, 3))
 
 
-def test_rows_are_the_array_that_was_given():
-    rows = TrainingRows.of(X, Y, None, None, own=False)
-    assert rows.X is X
-    assert rows.numbers.tolist() == list(range(8))
-    assert rows.chosen_from.all()
-    assert rows.counts.tolist() == [1.0] * 8
+def rows_of(sizes):
+    """Blocks of some sizes, one after the other."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    data = RNG.normal(size=(starts[-1], 2))
+    blocks = (Block(data[a:b].copy(), np.arange(a, b), own=True) for a, b in pairwise(starts))
+    n = starts[-1]
+    return TrainingRows(tuple(blocks), np.arange(n) % 2, None, np.ones(n, bool)), data
 
 
-def test_soft_labels_count_with_the_sum_of_their_weights():
-    assert rows_of(weights=np.full((8, 2), 0.25)).counts.tolist() == [0.5] * 8
+def test_blocks_of_similar_size_are_joined_when_there_are_enough():
+    assert rows_of([1] * (ALIKE - 1))[0].to_join() == 1
+    assert rows_of([1] * ALIKE)[0].to_join() == ALIKE
+    assert rows_of([1000, *[1] * ALIKE])[0].to_join() == ALIKE
+    # The joined block completes the next power.
+    assert rows_of([1000, *[ALIKE] * (ALIKE - 1), *[1] * ALIKE])[0].to_join() == 2 * ALIKE - 1
+    assert rows_of([1] * (ALIKE - 1) + [1000])[0].to_join() == ALIKE
 
 
-def test_a_row_that_is_overwritten_leaves_zeros_and_no_number():
-    rows = rows_of()
-    held = rows.blocks[0].X
-    left = rows.without(np.array([2]), np.array([2]), overwrite=True)
-    assert left.blocks[0].X is held
-    assert held[2].tolist() == [0, 0, 0]
-    assert left.blocks[0].numbers.tolist() == [0, 1, GONE, 3, 4, 5, 6, 7]
-    np.testing.assert_array_equal(left.X, np.delete(X, 2, axis=0))
-    assert left.numbers.tolist() == [0, 1, 3, 4, 5, 6, 7]
-
-
-@pytest.mark.parametrize("own", [True, False])
-def test_an_array_of_somebody_else_is_not_overwritten(own):
-    rows = rows_of(own=own)
-    held = rows.blocks[0].X
-    assert rows.can_be_overwritten == own
-    left = rows.without(np.array([2]), np.array([2]), overwrite=own)
-    assert (held[2] == 0).all() == own
-    assert len(left) == 7
-
-
-def test_half_of_a_block_is_not_overwritten_but_the_rest_is_copied():
-    rows = rows_of()
-    gone = np.arange(4)
-    left = rows.without(gone, gone, overwrite=True)
-    assert left.blocks[0].X.shape == (4, 3)
-
-
-def test_sparse_rows_cannot_be_overwritten():
-    assert not rows_of(sparse.csr_array(X)).can_be_overwritten
-
-
-def test_weights_of_both_or_of_one_side():
-    more = rows_of().appended(X[:2].copy(), Y[:2], np.array([2.0, 3.0]), 8)
-    assert more.weights.tolist() == [1.0] * 8 + [2.0, 3.0]
-    assert more.chosen_from.tolist() == [True] * 8 + [False] * 2
-    more = rows_of(weights=np.full(8, 2.0)).appended(X[:1].copy(), Y[:1], None, 8)
-    assert more.weights.tolist() == [2.0] * 8 + [1.0]
-
-
-@given(st.lists(st.integers(1, 5), max_size=30))
-def test_blocks_are_joined_and_their_number_stays_small(sizes):
-    rows = rows_of()
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([1, 2, 7, 60]), min_size=1, max_size=120))
+def test_blocks_stay_few_and_rows_are_seldom_moved(sizes):
+    rows, data = rows_of([50])
+    moved = np.zeros(50 + sum(sizes))
     for size in sizes:
-        rows = rows.appended(np.full((size, 3), len(rows), float), np.zeros(size, int), None, len(rows))
-        count = min(rows.to_join(), len(rows.blocks) - 1)
-        rows = rows.joined(count) if count > 1 else rows
-    assert rows.X.shape == (8 + sum(sizes), 3)
-    assert rows.numbers.tolist() == list(range(8 + sum(sizes)))
-    assert len(rows.blocks) <= 2 + 8 * np.log2(1 + sum(sizes))
+        new, n = RNG.normal(size=(size, 2)), len(rows)
+        data = np.concatenate([data, new])
+        rows = rows.appended(new, np.zeros(size, int), None, n)
+        count = min(rows.to_join(), len(rows.blocks) - 1)  # the first block stays
+        if count > 1:
+            rows = rows.joined(count)
+            moved[rows.blocks[-1].numbers] += 1
+    powers = 1 + np.floor(np.log(max(ALIKE, sum(sizes))) / np.log(ALIKE))
+    assert len(rows.blocks) <= 1 + 2 * (ALIKE - 1) * (powers + 1)
+    assert moved.max() <= powers + 1
+    np.testing.assert_array_equal(rows.X, data)
+    assert rows.numbers.tolist() == list(range(len(data)))
 
 
-def test_new_numbers():
-    left = rows_of().without(np.array([0]), np.array([0]), overwrite=True)
-    new = np.array([GONE, 0, 1, 2, 3, 4, 5, 6, GONE])
-    assert left.renumbered(new).numbers.tolist() == list(range(7))
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_rows_that_leave_are_gone_and_others_keep_their_order(overwrite):
+    rows, data = rows_of([10, 4, 3])
+    held = [block.X for block in rows.blocks]
+    places = np.array([2, 5, 10, 11, 12])
+    left = rows.without(places, places, overwrite=overwrite)
+    kept = np.setdiff1d(np.arange(17), places)
+    np.testing.assert_array_equal(left.X, data[kept])
+    assert left.numbers.tolist() == kept.tolist()
+    assert left.y.tolist() == (kept % 2).tolist()
+    assert not np.isin(data[places], np.concatenate([block.X for block in left.blocks])).any()
+    # Few rows of a block are overwritten where they are; a block that loses half of its rows is copied.
+    first, second, _ = left.blocks
+    assert (first.X is held[0]) == overwrite
+    assert second.X is not held[1]
+    assert overwrite == bool((first.numbers == GONE).any())
+
+
+def test_a_block_without_rows_is_dropped():
+    rows, _ = rows_of([4, 3])
+    left = rows.without(np.arange(4), np.arange(4), overwrite=True)
+    assert [block.numbers.tolist() for block in left.blocks] == [[4, 5, 6]]
+
+
+def test_sparse_rows_are_copied_and_not_overwritten():
+    rows = TrainingRows.of(sparse.csr_array(X), np.zeros(20, int), None, None, own=True)
+    assert not rows.can_be_overwritten
+    left = rows.without(np.array([3]), np.array([3]), overwrite=rows.can_be_overwritten)
+    np.testing.assert_array_equal(left.X.toarray(), np.delete(X, 3, axis=0))
+
+
+def test_an_array_of_the_user_is_neither_changed_nor_kept():
+    rows = TrainingRows.of(X[:10], np.zeros(10, int), None, None, own=False)
+    later = rows.appended(X[10:15].copy(), np.zeros(5, int), None, 10)
+    left = later.without(np.array([12]), np.array([12]), overwrite=later.can_be_overwritten)
+    assert left.blocks[0].X.base is None
+    np.testing.assert_array_equal(left.X, np.delete(X[:15], 12, axis=0))
+    assert rows.owned().blocks[0].own
+    assert not rows.owned().shared().blocks[0].own
+
+
+def test_weights_of_rows_without_weights_are_1():
+    rows = TrainingRows.of(X[:2], np.zeros(2, int), None, None, own=False)
+    assert rows.appended(X[2:4], np.zeros(2, int), None, 2).weights is None
+    both = rows.appended(X[2:4], np.zeros(2, int), np.array([2.0, 3.0]), 2)
+    assert both.weights.tolist() == [1.0, 1.0, 2.0, 3.0]
+    assert both.appended(X[4:5], np.zeros(1, int), None, 4).counts.tolist() == [1.0, 1.0, 2.0, 3.0, 1.0]
+    assert both.chosen_from.tolist() == [True, True, False, False]
+
+
+def test_rows_get_other_numbers():
+    rows = TrainingRows.of(np.ones((4, 2)), np.zeros(4, int), None, None, own=True)
+    left = rows.without(np.array([0]), np.array([0]), overwrite=True)
+    assert left.numbers.tolist() == [1, 2, 3]
+    assert left.renumbered(np.array([GONE, 0, 1, 2, GONE])).numbers.tolist() == [0, 1, 2]

@@ -1,19 +1,16 @@
-"""Training rows that come and go: any sequence ends where a single fit on what is left would start."""
+"""Training rows that come and go. Random sequences are in `test_live_sequences`, traces in `test_traces`."""
 
 import copy
 import io
 import pickle
-from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
-from coxfield.engine import training
+from coxfield.engine.training_rows import ALIKE
 from coxfield.io import model_file
 from tolerances import assert_close
 
@@ -55,85 +52,11 @@ def assert_same_model(clf, rows, points=X, weights=None):
         assert_close(clf.loo_class_scores(), expected, terms=TERMS, scale=np.abs(expected).max())
 
 
-@st.composite
-def histories(draw):
-    """Rows of a first fit, then steps that add rows or remove some of those that are there."""
-    first = 36  # twelve of each class
-    there, coming, steps = list(range(first)), list(range(first, N)), []
-    for _ in range(draw(st.integers(1, 6))):
-        if coming and draw(st.booleans()):
-            count = draw(st.integers(1, len(coming)))
-            steps.append(("add", coming[:count]))
-            there, coming = there + coming[:count], coming[count:]
-        else:
-            places = draw(st.lists(st.integers(0, len(there) - 1), min_size=1, max_size=8, unique=True))
-            left = [row for place, row in enumerate(there) if place not in places]
-            if len(set(Y[left])) == 3:
-                steps.append(("forget", places))
-                there = left
-    return steps, there
-
-
-def follow(clf, steps, points=X, weights=None):
-    for what, rows in steps:
-        if what == "add":
-            clf.partial_fit(points[rows], Y[rows], sample_weight=None if weights is None else weights[rows])
-        else:
-            clf.forget(rows)
-    return clf
-
-
-@pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=15, deadline=None)
-@given(history=histories())
-def test_any_sequence_ends_where_a_single_fit_starts(name, history):
-    steps, there = history
-    clf = follow(LGCPClassifier(**MODELS[name]).fit(X[:36], Y[:36]), steps)
-    np.testing.assert_array_equal(clf.X_fit_, X[there])
-    assert_same_model(clf, there)
-
-
-@settings(max_examples=10, deadline=None)
-@given(history=histories())
-@pytest.mark.parametrize("name", ["kernel", "kernels", "mixture"])
-def test_sequences_of_weighted_rows(name, history):
-    steps, there = history
-    clf = follow(LGCPClassifier(**MODELS[name]).fit(X[:36], Y[:36], WEIGHTS[:36]), steps, weights=WEIGHTS)
-    assert_same_model(clf, there, weights=WEIGHTS)
-
-
-@settings(max_examples=10, deadline=None)
-@given(history=histories())
-@pytest.mark.parametrize("name", ["kernel", "mixture"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_sequences_of_sparse_rows(name, dtype, history):
-    steps, there = history
-    points = sparse.csr_array(np.where(np.abs(X) < 0.3, 0, X).astype(dtype))
-    clf = follow(LGCPClassifier(**MODELS[name]).fit(points[:36], Y[:36]), steps, points)
-    single = fresh(clf, points[there], Y[there])
-    expected = single.class_scores(NEW)
-    assert_close(clf.class_scores(NEW), expected, terms=TERMS, scale=np.abs(expected).max(), condition=10)
-    assert (clf.X_fit_ != points[there]).nnz == 0
-
-
-@pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=8, deadline=None)
-@given(history=histories())
-def test_rows_may_be_numbered_anew_at_any_time(name, history):
-    steps, there = history
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "SPARE", -(10**6))
-        clf = follow(LGCPClassifier(**MODELS[name]).fit(X[:36], Y[:36]), [*steps, ("forget", [1])])
-    there = there[:1] + there[2:]
-    assert clf._training.rows.numbers.tolist() == list(range(len(there)))
-    assert_same_model(clf, there)
-
-
 def test_one_row_at_a_time_makes_few_blocks():
     clf = LGCPClassifier(RBF(0.8), selection=None).fit(X[:6], Y[:6])
     for row in range(6, N):
         clf.partial_fit(X[row : row + 1], Y[row : row + 1])
-        assert len(clf._training.rows.blocks) <= 8
+        assert len(clf._training.rows.blocks) <= 1 + 2 * (ALIKE - 1)  # fewer than ALIKE of one row, and of ALIKE rows
     assert_same_model(clf, np.arange(N))
 
 
@@ -151,64 +74,17 @@ def test_many_classes_come_and_go():
     assert_close(unannounced.class_scores(NEW), single.class_scores(NEW), terms=TERMS)
 
 
-def written(clf, tmp_path):
-    """The bytes of the pickle and of the model file."""
-    path = tmp_path / "model.skops"
-    model_file.save(clf, path, target="y", features=["u", "v", "w"])
-    return pickle.dumps(clf), unpacked(path.read_bytes()), model_file.load(path).model
-
-
-def unpacked(content):
-    """All that is in an archive, and in the archives in it: sparse matrices are some."""
-    if not is_zipfile(io.BytesIO(content)):
-        return content
-    with ZipFile(io.BytesIO(content)) as archive:
-        return b"".join(unpacked(archive.read(name)) for name in archive.namelist())
-
-
-def arrays_in(thing, seen=None):
-    """All arrays that an object holds, wherever they are, and what they are views of."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
-        return
-    seen.add(id(thing))
-    if isinstance(thing, np.ndarray):
-        yield thing
-        yield from arrays_in(thing.base, seen)
-    elif isinstance(thing, dict):
-        for value in thing.values():
-            yield from arrays_in(value, seen)
-    elif isinstance(thing, list | tuple | set):
-        for value in thing:
-            yield from arrays_in(value, seen)
-    elif hasattr(thing, "__dict__"):
-        yield from arrays_in(vars(thing), seen)
-
-
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_no_trace_of_a_forgotten_row_is_left(name, form, tmp_path):
+def test_files_go_on_where_the_object_was(name, form, tmp_path):
     if form == "sparse" and name == "called":
         pytest.skip("scikit-learn's kernels take no sparse points")
-    # Every value of the data is there once, so that each number of a row is a trace of it.
-    points = X if form == "dense" else sparse.csr_array(X)
-    clf = LGCPClassifier(**MODELS[name]).fit(points[:50], Y[:50]).partial_fit(points[50:], Y[50:])
-    clf.class_scores(NEW)
-    clf.loo_class_scores()
-    before = pickle.dumps(clf)
-    gone = [3, 17, 55]
-    traces = [value.tobytes() for value in X[gone].ravel()]
-    assert all(trace in before for trace in traces)
-    clf.forget(gone)
-    dump, archive, loaded = written(clf, tmp_path)
-    held = b"".join(np.ascontiguousarray(array).tobytes() for array in arrays_in(clf) if array.dtype == float)
-    for content in (dump, archive, held):
-        assert X[4].tobytes()[:8] in content
-        assert not any(trace in content for trace in traces)
-    kept = np.setdiff1d(np.arange(N), gone)
-    assert_same_model(clf, kept, points)
+    points, gone, path = X if form == "dense" else sparse.csr_array(X), [3, 17, 55], tmp_path / "model.skops"
+    clf = LGCPClassifier(**MODELS[name]).fit(points[:50], Y[:50]).partial_fit(points[50:], Y[50:]).forget(gone)
+    model_file.save(clf, path, target="y", features=["u", "v", "w"])
+    assert_same_model(clf, np.setdiff1d(np.arange(N), gone), points)
     expected = clf.class_scores(NEW)
-    for again in (loaded, pickle.loads(dump)):
+    for again in (model_file.load(path).model, pickle.loads(pickle.dumps(clf))):
         assert_close(again.class_scores(NEW), expected, terms=TERMS, scale=np.abs(expected).max())
         again.forget([0]).partial_fit(X[:1], Y[:1])
 

@@ -91,6 +91,15 @@ def test_listed_pairs_the_diagonal_and_other_points(case):
     assert_same_covariances(values(covariance.bind(points, i), bound), expected, i)
 
 
+def test_listed_pairs_at_several_length_scales(case):
+    covariance, points, _ = case
+    bound = covariance.bind(points)
+    i, j, factors = np.array([0, 5, 5, 11]), np.array([1, 5, 2, 0]), np.array([2.0, 1.0, 0.7])
+    for factor, found in zip(factors, bound.pair_rungs(i, bound, j, factors), strict=True):
+        scaled = bound.rescaled(factor)
+        np.testing.assert_allclose(found, scaled.pairs(i, scaled, j), rtol=1e-12, atol=1e-14)
+
+
 def test_rescaled_points_are_points_under_the_rescaled_covariance(case):
     covariance, points, expected = case
     bound = covariance.bind(points)

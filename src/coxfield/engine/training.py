@@ -10,6 +10,7 @@ from scipy import sparse
 
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
 from coxfield.engine.training_rows import GONE
+from coxfield.kernels.distances import is_view
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_forgetting import forget
 from coxfield.kernels.mixture_points import MixturePoints
@@ -133,7 +134,7 @@ def _without_reference(store: Store, mixture: Mixture, numbers: NDArray, rows: T
     home, points = next((part, mixed) for part, mixed in _mixed(group.parts) if mixed.rows is not None)
     columns = np.flatnonzero(np.isin(home.rows, numbers))
     left = store.without(numbers)
-    if not len(columns):
+    if not len(columns) and not is_view(mixture.X):
         return left
     gone, parts = points[columns], left.groups[0].parts
     assert gone.rows is not None

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from coxfield.kernels.distances import is_view
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+ALIKE = 8  # blocks of similar size that become one
 GONE = -1  # the number of a row that was overwritten
 
 
@@ -39,18 +42,21 @@ class Block:
         """Whether no row was overwritten."""
         return bool((self.numbers != GONE).all())
 
+    def alone(self) -> Block:
+        """The same rows, without a larger array of somebody else that they are a view of."""
+        return self if self.own or not is_view(self.X) else replace(self, X=self.X.copy(), own=True)
+
     def compact(self) -> Block:
         """The block without room for rows that are gone."""
         return self if self.whole else Block(self.X[self.left], self.numbers[self.left], own=True)
 
-    def copied_without(self, numbers: NDArray) -> Block:
-        """A copy of the rows that have none of some numbers."""
-        kept = np.flatnonzero((self.numbers != GONE) & ~np.isin(self.numbers, numbers))
+    def copied_without(self, rows: NDArray) -> Block:
+        """A copy of the other rows."""
+        kept = np.setdiff1d(self.left, rows, assume_unique=True)
         return Block(self.X[kept], self.numbers[kept], own=True)
 
-    def overwritten(self, numbers: NDArray) -> Block:
+    def overwritten(self, rows: NDArray) -> Block:
         """The same array with zeros in place of some rows."""
-        rows = np.flatnonzero(np.isin(self.numbers, numbers))
         self.X[rows] = 0
         left = self.numbers.copy()
         left[rows] = GONE
@@ -134,13 +140,16 @@ class TrainingRows:
         return TrainingRows((*self.blocks, block), np.concatenate([self.y, y]), together, chosen)
 
     def to_join(self) -> int:
-        """How many of the last blocks should become one, because they are not much larger than what follows them."""
-        count, size = 1, len(self.blocks[-1].numbers)
-        for block in self.blocks[-2::-1]:
-            if len(block.numbers) > 2 * size:
-                break
-            count, size = count + 1, size + len(block.numbers)
-        return count
+        """How many of the last blocks should become one: `ALIKE` that are of similar size, and so on with the result.
+
+        So a row is moved once per power of `ALIKE`, and there are fewer than `ALIKE` blocks per such power.
+        """
+        sizes, count = [len(block.numbers) for block in self.blocks], 1
+        while True:
+            alike = _alike(sizes[:-count], sum(sizes[-count:]))
+            if alike + 1 < ALIKE:
+                return count
+            count += alike
 
     def joined(self, count: int) -> TrainingRows:
         """The same rows with the last `count` blocks as one."""
@@ -160,17 +169,23 @@ class TrainingRows:
         """The rows without some of them, given by place and by number."""
         blocks = [_left_of(block, numbers, overwrite) for block in self.blocks]
         weights = None if self.weights is None else np.delete(self.weights, rows, axis=0)
-        left = tuple(block for block in blocks if len(block.left))
+        left = tuple(block for block in blocks if (block.numbers != GONE).any())
         return TrainingRows(left, np.delete(self.y, rows), weights, np.delete(self.chosen_from, rows))
 
 
 def _left_of(block: Block, numbers: NDArray, overwrite: bool) -> Block:
     """What is left of a block; a block of which half is gone is copied, so that memory is freed at last."""
-    found = np.count_nonzero(np.isin(block.numbers, numbers))
-    if not found:
-        return block
-    few = 2 * (found + len(block.numbers) - len(block.left)) < len(block.numbers)
-    return block.overwritten(numbers) if overwrite and block.own and few else block.copied_without(numbers)
+    rows = np.flatnonzero(np.isin(block.numbers, numbers))
+    if not len(rows):  # the array that its rows are a view of may hold some of the others
+        return block.alone()
+    few = 2 * (len(rows) + np.count_nonzero(block.numbers == GONE)) < len(block.numbers)
+    return block.overwritten(rows) if overwrite and block.own and few else block.copied_without(rows)
+
+
+def _alike(sizes: list[int], size: int) -> int:
+    """How many of the last sizes are no power of `ALIKE` larger than another one that follows them."""
+    larger = (count for count, other in enumerate(reversed(sizes)) if other >= ALIKE * size)
+    return next(larger, len(sizes))
 
 
 def _stacked(parts: list) -> Any:

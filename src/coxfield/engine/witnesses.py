@@ -47,50 +47,70 @@ def witnesses(store: Store, X, top: int, leave_out: NDArray | None = None) -> Wi
     """
     shape = X.shape[0], store.n_classes, top
     # One more than asked for: the row that is left out may be among them, with 0 as its value in a tile.
-    watch = _Loudest(top + (leave_out is not None), X.shape[0], {}, {})
+    watch = _Loudest.among(store, X.shape[0], top + (leave_out is not None))
     queries = queries_of(store, X, leave_out)
     for points in queries:
         if isinstance(points, MixturePoints):
             points.log_densities  # noqa: B018  # once for all queries
     sums = sums_at(store, queries, X.shape[0], leave_out, watch)
-    rows, terms = np.full(shape, -1), np.full(shape, -np.inf)
+    best = _Best(np.full(shape, -1), np.zeros(shape), np.full(shape, np.nan))
     for group, points in zip(store.groups, queries, strict=True):
         for part in group.parts:
             found = watch.of(part)
+            if leave_out is not None:
+                found.leave_out(part, leave_out)
             found.compute(points, part)
-            for c, k in enumerate(part.classes):
-                columns = found.columns[:, c]
-                if leave_out is not None:
-                    columns = np.where(part.rows[columns] == leave_out[:, None], -1, columns)
-                _merge(rows[:, k], terms[:, k], part.rows, columns, found.terms[:, c])
-    terms[rows < 0] = 0
-    return Witnesses(sums, rows, terms)
+            best.merge(part, found)
+    return Witnesses(sums, best.rows, best.terms)
 
 
-def _merge(rows: NDArray, terms: NDArray, numbers: NDArray, columns: NDArray, new: NDArray) -> None:
-    """Keep the largest of the terms so far and of those of another part."""
-    top = rows.shape[1]
-    both = np.concatenate([terms, np.where(columns < 0, -np.inf, new)], axis=1)
-    of_rows = np.concatenate([rows, np.where(columns < 0, -1, numbers[columns])], axis=1)
-    order = np.argsort(-both, axis=1, kind="stable")[:, :top]
-    rows[:] = np.take_along_axis(of_rows, order, axis=1)
-    terms[:] = np.take_along_axis(both, order, axis=1)
+@dataclass(frozen=True)
+class _Best:
+    """The largest terms of all parts so far, with the rows of the store and what they are ordered by."""
+
+    rows: NDArray
+    terms: NDArray
+    keys: NDArray
+    """See `_Found.keys`."""
+
+    def merge(self, part: Part, found: _Found) -> None:
+        """Keep the largest of the terms so far and of those of another part."""
+        numbers = np.where(found.columns < 0, -1, part.rows[found.columns])
+        old = [mine[:, part.classes] for mine in (self.keys, self.rows, self.terms)]
+        new = found.keys, numbers, found.terms
+        keys, *others = (np.concatenate(pair, axis=2) for pair in zip(old, new, strict=True))
+        order = np.argsort(-keys, axis=2, kind="stable")[:, :, : self.rows.shape[2]]  # NaN comes last
+        for mine, values in zip((self.keys, self.rows, self.terms), (keys, *others), strict=True):
+            mine[:, part.classes] = np.take_along_axis(values, order, axis=2)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Found:
     """The loudest columns of one part for each query and class, in no order; -1 for none."""
 
     columns: NDArray
     terms: NDArray
-    """What they are chosen by: values of tiles, and after `compute` the terms themselves."""
-    logs: dict[int, NDArray]
-    """Logarithms of the terms of queries that were looked at again."""
+    """What they are chosen by: values of tiles, and after `compute` the terms themselves, 0 for none."""
+    keys: NDArray
+    """What the terms are ordered by, NaN for none: logarithms for queries that were looked at again, because terms may
+    have vanished, and after `compute` the terms for other queries. All parts of a class treat a query alike."""
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, int, int]) -> _Found:
+        """No column yet, for a number of queries, classes and columns."""
+        return cls(np.full(shape, -1), np.full(shape, -np.inf), np.full(shape, np.nan))
+
+    def leave_out(self, part: Part, rows: NDArray) -> None:
+        """Drop, for each query, the column of one row of the store."""
+        own = part.rows[self.columns] == rows[:, None, None]
+        self.columns[own], self.keys[own] = -1, np.nan
 
     def compute(self, queries: Any, part: Part) -> None:
         """The terms in double precision."""
+        with np.errstate(invalid="ignore"):
+            self.terms[:] = np.where(np.isnan(self.keys), 0, np.exp(np.minimum(self.keys, LARGEST_LOG)))
         matrix = _weights_of(part)
-        at, c, k = np.nonzero(self.columns >= 0)
+        at, c, k = np.nonzero((self.columns >= 0) & np.isnan(self.keys))
         columns = self.columns[at, c, k]
         terms = np.empty(len(at))
 
@@ -99,9 +119,7 @@ class _Found:
             terms[some] = values * matrix(columns[some], c[some])
 
         over_rows(work, len(at), PAIRS)
-        self.terms[at, c, k] = terms
-        for row, logs in self.logs.items():
-            self.terms[row] = np.exp(np.minimum(logs, LARGEST_LOG))
+        self.terms[at, c, k] = self.keys[at, c, k] = terms
 
 
 def _weights_of(part: Part) -> Any:
@@ -112,24 +130,23 @@ def _weights_of(part: Part) -> Any:
     return lambda columns, classes: weights.matrix[columns, classes].astype(float)  # type: ignore[attr-defined]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Loudest:
     """A `Watch` that keeps the largest weighted values of each query and class."""
 
     top: int
-    n: int
     found: dict[int, _Found]
-    parts: dict[int, Any]
-    """Parts by their identity; they are kept so that the identity stays theirs."""
+    """By the identity of a part. All entries are there before threads ask for them."""
+
+    @classmethod
+    def among(cls, store: Store, n: int, top: int) -> _Loudest:
+        """Nothing found yet for n queries."""
+        parts = [part for group in store.groups for part in group.parts]
+        return cls(top, {id(part): _Found.nothing((n, len(part.classes), top)) for part in parts})
 
     def of(self, part: Part) -> _Found:
         """What was found in a part."""
-        key = id(part)
-        if key not in self.found:
-            shape = self.n, len(part.classes), self.top
-            self.parts[key] = part
-            self.found[key] = _Found(np.full(shape, -1), np.full(shape, -np.inf), {})
-        return self.found[key]
+        return self.found[id(part)]
 
     def see(self, part: Part, rows: slice, start: int, tile: NDArray) -> None:
         """Compare the largest values of a tile with those so far."""
@@ -147,8 +164,7 @@ class _Loudest:
             chosen, best = np.full((len(rows), self.top), -1), np.full((len(rows), self.top), -np.inf)
             _keep(chosen, best, values, 0)
             found.columns[rows, c] = np.where(chosen < 0, -1, numbers[chosen])
-            for row, row_logs in zip(rows.tolist(), best, strict=True):
-                found.logs.setdefault(row, np.full(found.columns.shape[1:], -np.inf))[c] = row_logs
+            found.keys[rows, c] = np.where(chosen < 0, np.nan, best)
 
 
 def _of_classes(part: Part, start: int, tile: NDArray) -> Iterator[tuple[int, int, NDArray]]:
@@ -174,19 +190,37 @@ def _weighted(values: NDArray, weights: NDArray) -> NDArray:
 
 def _keep(columns: NDArray, terms: NDArray, values: NDArray, first: int) -> None:
     """Overwrite columns and terms by the largest of them and of new values, whose columns start at `first`."""
-    top, runs = columns.shape[1], _run_tops(values)
-    improved = np.flatnonzero(runs.max(axis=1) > terms.min(axis=1))
-    if not improved.size:
+    top = columns.shape[1]
+    at, place = _candidates(values, terms.min(axis=1).astype(values.dtype), top)
+    if not len(at):
         return
-    if improved.size < len(values):
-        values, runs = values[improved], runs[improved]
-    place = _largest(values, runs, min(top, values.shape[1]))
-    both = np.concatenate([terms[improved], np.take_along_axis(values, place, axis=1)], axis=1)
-    of_columns = np.concatenate([columns[improved], first + place], axis=1)
-    order = np.argpartition(-both, top - 1, axis=1)[:, :top]
-    kept = np.take_along_axis(both, order, axis=1)
-    terms[improved] = kept
-    columns[improved] = np.where(np.isneginf(kept), -1, np.take_along_axis(of_columns, order, axis=1))
+    improved, starts, row = np.unique(at, return_index=True, return_inverse=True)
+    number = top + np.arange(len(at)) - starts[row]
+    both = np.full((len(improved), number.max() + 1), -np.inf)
+    of_columns = np.full(both.shape, -1)
+    both[:, :top], of_columns[:, :top] = terms[improved], columns[improved]
+    both[row, number], of_columns[row, number] = values[at, place], first + place
+    order = np.argpartition(both, both.shape[1] - top, axis=1)[:, -top:]
+    terms[improved] = np.take_along_axis(both, order, axis=1)
+    columns[improved] = np.take_along_axis(of_columns, order, axis=1)
+
+
+def _candidates(values: NDArray, low: NDArray, top: int) -> tuple[NDArray, NDArray]:
+    """Rows and columns of values above `low`, among them the `top` largest of each row, sorted by row.
+
+    The largest values of `top` runs are `top` values, so no smaller value needs to be looked at. Of values that equal
+    the least of these, `top` are enough.
+    """
+    runs = _run_tops(values)
+    bar = np.nextafter(low, np.inf, dtype=values.dtype)
+    if runs.shape[1] >= top:
+        bar = np.maximum(bar, np.partition(runs, runs.shape[1] - top, axis=1)[:, -top])
+    at, place = np.divmod(np.flatnonzero(values >= bar[:, None]), values.shape[1])
+    equal = values[at, place] == bar[at]
+    before = np.cumsum(equal) - equal
+    of_rows_before = np.maximum.accumulate(np.where(np.diff(at, prepend=-1) > 0, before, 0))
+    kept = ~equal | (before - of_rows_before < top)
+    return at[kept], place[kept]
 
 
 def _run_tops(values: NDArray) -> NDArray:
@@ -197,25 +231,3 @@ def _run_tops(values: NDArray) -> NDArray:
     n, runs = len(values), values.shape[1] // RUN
     tops = values[:, : runs * RUN].reshape(n, RUN, runs).max(axis=1) if runs else values[:, :0]
     return np.concatenate([tops, values[:, runs * RUN :]], axis=1)
-
-
-def _largest(values: NDArray, runs: NDArray, count: int) -> NDArray:
-    """Columns of the `count` largest values of each row, in no order; `runs` are the tops of the runs of columns.
-
-    They lie in the `count` runs with the largest tops, so that most values are looked at only once.
-    """
-    n, whole = len(values), values.shape[1] // RUN
-    if runs.shape[1] <= 2 * count:
-        return _last(values, count)
-    best = _last(runs, count)
-    near = best[:, :, None] + whole * np.arange(RUN)
-    single = best >= whole  # a column that is a run of its own
-    near[single] = (best[single] - whole + whole * RUN)[:, None]
-    candidates = np.take_along_axis(values, near.reshape(n, -1), axis=1).reshape(near.shape)
-    candidates[:, :, 1:][single] = -np.inf
-    return np.take_along_axis(near.reshape(n, -1), _last(candidates.reshape(n, -1), count), axis=1)
-
-
-def _last(values: NDArray, count: int) -> NDArray:
-    """Columns of the `count` largest values of each row, in no order."""
-    return np.argpartition(values, values.shape[1] - count, axis=1)[:, values.shape[1] - count :]

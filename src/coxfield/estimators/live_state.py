@@ -71,7 +71,7 @@ class LiveState:
         """Refuse to remove so many rows that nothing is left to classify by."""
         rows = self.training.rows
         y, chosen = np.delete(rows.y, places), np.delete(rows.chosen_from, places)
-        left = self.announced | np.isin(np.arange(len(self.classes)), y)
+        left = self.announced | (np.bincount(y, minlength=len(self.classes)) > 0)
         if not len(y) or left.sum() < 2:
             raise ValueError(
                 f"{len(y)} training rows of {len(np.unique(y))} classes would be left, and at least two classes are "
@@ -90,7 +90,7 @@ class LiveState:
         if covariances.shared:  # a mixture has forgotten them as well
             covariances = PerClass.shared_by(training.store.groups[0].covariance, len(self.classes))
         state = replace(self, training=training, covariances=covariances)
-        kept = self.announced | np.isin(np.arange(len(self.classes)), training.rows.y)
+        kept = self.announced | (np.bincount(training.rows.y, minlength=len(self.classes)) > 0)
         if kept.all():
             return state
         return state._with_classes(self.classes[kept], np.where(kept, np.cumsum(kept) - 1, -1))

@@ -82,6 +82,11 @@ class Points:
         return replace(self, stretch=stretch)
 
 
+def is_view(X) -> bool:
+    """Whether points are held by a larger array, which may have other rows."""
+    return not sparse.issparse(X) and X.base is not None
+
+
 def centre(X) -> NDArray | None:
     """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
@@ -173,7 +178,7 @@ def capped(d2: NDArray) -> NDArray:
     return np.clip(d2, 0, largest, out=d2)
 
 
-def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -> NDArray:
+def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 15) -> NDArray:
     """Squared distances of listed pairs by subtraction, without the cancellation of the product form.
 
     So many numbers are taken at a time that they stay in the cache.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.profiles import Profile
     from coxfield.kernels.protocol import Bound, Sink
-    from coxfield.kernels.scaled import ScaledPoints
+    from coxfield.kernels.scaled import RadialForm, ScaledPoints
 
 RATIO = float(np.sqrt(2))
 COLUMNS = 2048  # columns of a tile
@@ -112,6 +112,15 @@ def log_rungs(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray) -> It
     for factor in factors:
         scaled = _at_factor(d2, factor, np.empty_like(d2))
         yield rows.covariance.profile.log_of(scaled) + np.log(rows.covariance.variance)
+
+
+def pair_rungs(covariance: RadialForm, d2: NDArray, factors: NDArray) -> Iterator[NDArray]:
+    """See `Bound.pair_rungs`: all values from the squared distances of listed pairs."""
+    if not free_length_scales(covariance.kernel):
+        factors = np.ones(len(factors))
+    for factor in factors:
+        scaled = _at_factor(d2, factor, np.empty_like(d2))
+        yield covariance.variance * np.exp(covariance.profile.log_of(scaled))
 
 
 def _squares(profile: Profile, ratio: float) -> int | None:

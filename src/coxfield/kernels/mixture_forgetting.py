@@ -36,7 +36,7 @@ def forget(
     mixture : Mixture
         It knows the densities of its reference points.
     gone : MixturePoints
-        The reference points to forget.
+        The reference points to forget; there may be none, if only X is to be held in another array.
     places : integer array
         Their places among the reference points.
     parts : sequence of MixturePoints
@@ -86,7 +86,7 @@ class _Reference:
 
     def _ladder(self, k: int, points: LadderPoints, log_q: NDArray) -> NDArray:
         new = np.empty_like(log_q)
-        for some in gen_batches(len(points), max(1, VALUES // len(self.lost))):
+        for some in gen_batches(len(points), max(1, VALUES // max(1, len(self.lost)))):
             share = self._share(k, points[some], log_q[:, some])
             with np.errstate(divide="ignore"):
                 new[:, some] = log_q[:, some] + np.log1p(-np.minimum(share, 1))

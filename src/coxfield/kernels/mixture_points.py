@@ -213,9 +213,7 @@ class MixturePoints(PlainBound):
         for k, points in enumerate(self.ladders):
             ladder, theirs = points.ladder, columns.ladders[k].points
             mine, others = self.log_densities[k], columns.log_densities[k]
-            for f in np.flatnonzero(ladder.weights.any(axis=1)):
-                factor = ladder.factors[f]
-                values = points.points.rescaled(factor).pairs(rows, theirs.rescaled(factor), of_columns)
+            for f, values in enumerate(points.points.pair_rungs(rows, theirs, of_columns, ladder.factors)):
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = power(mine[f][rows] + others[f][of_columns], -ladder.alphas[a])
                     found += limited(scale, values, ladder.weights[f, a])

@@ -52,6 +52,11 @@ class PlainBound:
         for factor in factors:
             yield self.rescaled(factor).log_tile(columns.rescaled(factor))
 
+    def pair_rungs(self: Any, rows: NDArray, columns: Any, of_columns: NDArray, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other."""
+        for factor in factors:
+            yield self.rescaled(factor).pairs(rows, columns.rescaled(factor), of_columns)
+
     def summing(self, columns: Any, weights: Any) -> Summing:
         """One layer of sums, from one tile."""
         return PlainSums(self, columns, weights)  # type: ignore[arg-type]

@@ -157,6 +157,9 @@ class Bound(Protocol):
     def log_rungs(self, columns: Self, factors: NDArray) -> Iterator[NDArray]:
         """The tile of logarithms for each factor of the length scales, as `log_tile` gives it."""
 
+    def pair_rungs(self, rows: NDArray, columns: Self, of_columns: NDArray, factors: NDArray) -> Iterator[NDArray]:
+        """`pairs` for one factor of the length scale after the other."""
+
     def left_out(self, rows: NDArray) -> Self:
         """These points as queries from which the covariance has learned nothing.
 

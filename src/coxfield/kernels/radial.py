@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.gaussian_process import kernels
 
 from coxfield.kernels import careful, ladder, profiles, slopes
-from coxfield.kernels.distances import TOLERABLE, centre, pair_sq_distances, place, product_error, sq_distances
+from coxfield.kernels.distances import TOLERABLE, centre, is_view, pair_sq_distances, place, product_error, sq_distances
 from coxfield.kernels.nearest import nearest
 from coxfield.kernels.nonnegative import check_nonnegative
 from coxfield.kernels.plain import PlainBound
@@ -122,8 +122,13 @@ class RadialPoints(PlainBound, ScaledPoints):
         return RadialPoints(self.covariance, X, np.arange(X.shape[0]), points, self.origin)
 
     def alone(self) -> RadialPoints:
-        """The points with their own rows of the data alone; these points, if the data have no other rows."""
-        if len(np.unique(self.rows)) == self.X.shape[0]:
+        """The points with their own rows of the data alone; these points, if the data have no other rows.
+
+        An array that is a view of a larger one has other rows.
+        """
+        held = np.zeros(self.X.shape[0], bool)
+        held[self.rows] = True
+        if held.all() and not is_view(self.X):
             return self
         return replace(self, X=self.X[self.rows], rows=np.arange(len(self.rows)))
 
@@ -165,10 +170,7 @@ class RadialPoints(PlainBound, ScaledPoints):
 
     def pairs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
         """C of listed pairs, by subtraction."""
-        d2 = pair_sq_distances(
-            self.X, self.rows[rows], columns.X, columns.rows[of_columns], self.covariance.length_scale
-        )
-        return self.covariance.variance * np.exp(self.covariance.profile.log_of(d2))
+        return next(self.pair_rungs(rows, columns, of_columns, np.ones(1)))
 
     def neighbours(self, count: int) -> NDArray:
         """The nearest points."""
@@ -185,6 +187,12 @@ class RadialPoints(PlainBound, ScaledPoints):
     def log_rungs(self, columns: RadialPoints, factors: NDArray):
         """All factors from one matrix of precise distances."""
         return ladder.log_rungs(self, columns, factors)
+
+    def pair_rungs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray, factors: NDArray):
+        """All factors from the same distances, by subtraction."""
+        scale = self.covariance.length_scale
+        d2 = pair_sq_distances(self.X, self.rows[rows], columns.X, columns.rows[of_columns], scale)
+        return ladder.pair_rungs(self.covariance, d2, factors)
 
     def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
         """Derivatives in closed form."""

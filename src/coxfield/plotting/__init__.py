@@ -8,6 +8,7 @@ from coxfield.plotting.labelling import MANY, plot_labelling
 from coxfield.plotting.mixture import plot_mixture
 from coxfield.plotting.points import plot_points, plot_probability
 from coxfield.plotting.processes import draw_sample, plot_intensity, plot_pattern
+from coxfield.plotting.reasons import plot_reasons
 from coxfield.plotting.reliability import plot_reliability
 from coxfield.plotting.selection_path import plot_selection_path
 from coxfield.plotting.styles import COLOURS, DARK, MARKERS
@@ -31,6 +32,7 @@ __all__ = [
     "plot_pattern",
     "plot_points",
     "plot_probability",
+    "plot_reasons",
     "plot_reliability",
     "plot_selection_path",
     "plot_sets",

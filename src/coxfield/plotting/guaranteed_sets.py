@@ -42,8 +42,7 @@ def plot_sets(classifier, X, y=None, coverage: float = 0.9, *, per_class: bool =
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield import LGCPClassifier
     >>> from coxfield.datasets import load_synth
-    >>> from coxfield.plotting import figure
-    >>> from coxfield.plotting.guaranteed_sets import plot_sets
+    >>> from coxfield.plotting import figure, plot_sets
     >>> X, y, *_ = load_synth(return_X_y=True)
     >>> clf = LGCPClassifier(0.3 * RBF(0.2), selection=None).fit(X, y)
     >>> ax = plot_sets(clf, X, y, 0.95, ax=figure().subplots(), resolution=30)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, isqrt
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,15 +10,14 @@ from scipy import sparse
 
 from coxfield.plotting.figures import axes_for
 from coxfield.plotting.labelling import MANY
+from coxfield.plotting.pictures import PIXELS, are_pictures, draw_pictures
+from coxfield.plotting.pictures import image_shape as shape_of
 from coxfield.plotting.points import plot_points
 from coxfield.plotting.styles import style
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PIXELS = 64  # rows with fewer features are not taken for pictures, unless their shape is given
-GAP = 0.12  # between pictures, as a share of their width
-TEXT = 0.55  # height of the two lines above a picture, as a share of its width
 RING, POINT = 130, 16  # areas of markers
 
 
@@ -49,8 +48,7 @@ def plot_label_quality(classifier, n: int = 12, *, ax=None, image_shape=None, na
     --------
     >>> from coxfield import LGCPClassifier
     >>> from coxfield.datasets import load_synth
-    >>> from coxfield.plotting import figure
-    >>> from coxfield.plotting.label_quality import plot_label_quality
+    >>> from coxfield.plotting import figure, plot_label_quality
     >>> X, y, *_ = load_synth(return_X_y=True)
     >>> ax = plot_label_quality(LGCPClassifier().fit(X, y), 5, ax=figure().subplots())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
@@ -60,7 +58,7 @@ def plot_label_quality(classifier, n: int = 12, *, ax=None, image_shape=None, na
         raise ValueError(f"there is nothing to draw: n is {n}; give the number of labels to show")
     quality = classifier.label_quality()  # says it if nothing is fitted
     X, classes = classifier.X_fit_, classifier.classes_
-    shape = None if X.shape[1] == 2 and image_shape is None else _image_shape(X.shape[1], image_shape)
+    shape = _shape(X.shape[1], image_shape)
     names = [str(name) for name in (classes if names is None else names)]
     first = np.argsort(quality["rank"])[:n]
     label, suggested = (np.searchsorted(classes, quality[name]) for name in ("label", "suggested"))
@@ -68,7 +66,8 @@ def plot_label_quality(classifier, n: int = 12, *, ax=None, image_shape=None, na
     ax = axes_for(ax)
     if shape is not None:
         texts = [f"given: {names[label[k]]}\nsuggested: {names[suggested[k]]}" for k in first]
-        return _draw_pictures(ax, points.reshape(-1, *shape), texts)
+        places = [divmod(k, _columns(len(first))) for k in range(len(first))]
+        return draw_pictures(ax, points.reshape(-1, *shape), texts, places)
     everyone = X.toarray() if sparse.issparse(X) else X
     plot_points(everyone, label, ax, [names[code] for code in np.unique(label)], POINT)
     return _draw_rings(ax, points, suggested[first], names, len(everyone) > MANY)
@@ -82,21 +81,19 @@ def is_drawable(d: int) -> bool:
     >>> [is_drawable(d) for d in (2, 3, 16, 64, 784)]
     [True, False, False, True, True]
     """
-    return d == 2 or (d >= PIXELS and isqrt(d) ** 2 == d)
+    return d == 2 or are_pictures(d)
 
 
-def _image_shape(d: int, given) -> tuple[int, int]:
-    """Height and width of the picture that d features are."""
-    side = isqrt(d)
-    if given is None and not is_drawable(d):
+def _shape(d: int, given) -> tuple[int, int] | None:
+    """Height and width of the pictures that points with d features are, None for points in the plane."""
+    if given is None and d == 2:
+        return None
+    if given is None and not are_pictures(d):
         raise ValueError(
             f"points with {d} features are neither in the plane nor square pictures of at least {PIXELS} pixels: "
             "give image_shape if they are pictures, or read label_quality() as a table"
         )
-    height, width = (side, side) if given is None else given
-    if height * width != d:
-        raise ValueError(f"a picture of shape {(height, width)} does not have {d} pixels: give another image_shape")
-    return height, width
+    return shape_of(d, given)
 
 
 def _draw_rings(ax, at: NDArray, suggested: NDArray, names: list[str], crowded: bool):
@@ -110,21 +107,6 @@ def _draw_rings(ax, at: NDArray, suggested: NDArray, names: list[str], crowded: 
     ax.spines[["top", "right"]].set_visible(False)
     # Above the axes, where it covers nothing.
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
-    return ax
-
-
-def _draw_pictures(ax, pictures: NDArray, texts: list[str]):
-    """Pictures in rows, each below its text. One picture is 1 wide, and its place is counted downwards."""
-    count, height, width = pictures.shape
-    tall, columns = height / width, _columns(count)
-    limits = {"vmin": pictures.min(), "vmax": pictures.max()}
-    for k, (picture, text) in enumerate(zip(pictures, texts, strict=True)):
-        left, top = (k % columns) * (1 + GAP), (k // columns) * (tall + TEXT + GAP) + TEXT
-        ax.imshow(picture, cmap="gray_r", extent=(left, left + 1, top + tall, top), **limits)
-        ax.text(left + 0.5, top - 0.05, text, ha="center", va="bottom", fontsize="small")
-    ax.set(xlim=(-GAP, columns * (1 + GAP)), ylim=(ceil(count / columns) * (tall + TEXT + GAP), -GAP))
-    ax.set_aspect("equal")
-    ax.set_axis_off()
     return ax
 
 
