@@ -22,13 +22,13 @@ class Row:
     promise: str = ""
 
 
-def seconds(work, repeats=2):
-    """Least wall time of several runs: the least disturbed one."""
+def seconds(work, repeats=2, clock=time.perf_counter):
+    """Least time of several runs: the least disturbed one. With `time.process_time` as clock, of the processors."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = clock()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times)
 
 

@@ -102,8 +102,8 @@ class GuaranteedSets:
         **When.** The covariance and the means must have been chosen without the labels that calibrate: with
         `selection=None` and a kernel that was chosen beforehand, or with `selection_part` below 1. Then the rows from
         which the covariance was chosen still count in all sums, but they do not calibrate. If the covariance was chosen
-        from all rows, nothing is proved. In practice the coverage is then slightly lower; `docs/guaranteed_sets.md` has
-        figures.
+        from all rows, nothing is proved. In practice the coverage is then slightly off, and often lower;
+        `docs/guaranteed_sets.md` has figures.
 
         A row with a sample weight counts with its weight in the sums, and calibrates once. The new point has the weight
         1. So with other weights on rows that calibrate, the guarantee is not exact.
