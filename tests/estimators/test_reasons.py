@@ -107,6 +107,57 @@ def test_the_largest_of_many_rows_are_found(top, n, seed):
         assert_close(reasons.shares[:, c], np.where(best < 0, 0, best), terms=10, condition=20)
 
 
+@st.composite
+def fitted(draw):
+    """A classifier, queries and labels: dense or sparse, both precisions, from terms that vanish to terms all alike."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, classes, dtype = (
+        draw(st.integers(6, 200)),
+        draw(st.integers(2, 5)),
+        draw(st.sampled_from([np.float32, np.float64])),
+    )
+    y, points, queries = rng.permutation(np.arange(n) % classes), rng.normal(size=(n, 3)), rng.normal(size=(5, 3))
+    points, queries = (np.where(np.abs(each) < 0.3, 0, each).astype(dtype) for each in (points, queries))
+    if draw(st.booleans()):
+        points, queries = sparse.csr_array(points), sparse.csr_array(queries)
+    kernel = 2.0 * RBF(10.0 ** draw(st.integers(-4, 3)))
+    means = dict(zip(range(classes), rng.normal(size=classes).tolist(), strict=True))
+    weights = rng.uniform(0.1, 3.0, size=n) if draw(st.booleans()) else None
+    return LGCPClassifier(kernel, mean=means, selection=None).fit(points, y, weights), queries, y
+
+
+@settings(max_examples=60, deadline=None)
+@given(fitted(), st.integers(1, 12))
+def test_shares_and_rest_are_the_scores(case, top):
+    clf, queries, y = case
+    reasons = clf.contributions(queries, top)
+    if clf.X_fit_.dtype == np.float64:
+        assert_adds_up(clf, reasons, queries)
+    else:  # class_scores returns numbers of this precision, and the sums over tiles have it
+        expected = clf.class_scores(queries)
+        scale = np.abs(expected) + np.abs(reasons.shares).sum(axis=2)
+        assert_close(reasons.shares.sum(axis=2) + reasons.rest, expected, terms=len(y), scale=scale, dtype=np.float32)
+    named = reasons.rows >= 0
+    assert (named.sum(axis=2) == np.minimum(top, np.bincount(y))).all()
+    assert (y[reasons.rows] == np.arange(len(clf.classes_))[:, None])[named].all()
+    assert (np.diff(reasons.shares, axis=2) <= 0).all()
+    others = reasons.rest - reasons.prior  # of rows that are not named, whose terms are not negative
+    scale = np.abs(reasons.prior) + reasons.shares.sum(axis=2)
+    # The sums come from products of points, whose rounding is that of squared norms in units of the length scale.
+    norms = 1 + 50 / clf.kernel_.k2.length_scale**2
+    options = {"terms": len(y), "scale": scale, "condition": norms, "dtype": clf.X_fit_.dtype}
+    assert_close(np.minimum(others, 0), np.zeros_like(others), **options)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.filterwarnings("ignore:X is sparse, so the mixture has no members on whitened features")
+@pytest.mark.parametrize("far", [1.0, 30.0, 1e4])
+def test_shares_of_a_mixture_and_rest_are_the_scores(container, far):
+    clf = LGCPClassifier(length_scales=[0.3, 1.0, 3.0]).fit(container(X), Y)
+    queries = container(far * NEW)
+    assert_adds_up(clf, clf.contributions(queries, 3), queries)
+
+
 def test_rows_that_came_later_and_rows_that_left():
     clf = LGCPClassifier(RBF(0.8), selection=None).fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:]).forget([0, 1, 35])
     kept = np.setdiff1d(np.arange(40), [0, 1, 35])

@@ -142,6 +142,8 @@ def _listed(y: NDArray) -> list:
 
 
 def _blanks(y: NDArray) -> NDArray:
+    if y.dtype.kind in "biuSU":  # all values of these types are labels
+        return np.zeros(len(y), dtype=bool)
     return np.array([_is_blank(label) for label in _listed(y)], dtype=bool)
 
 
