@@ -48,6 +48,7 @@ class GuaranteedSets:
     if TYPE_CHECKING:
         classes_: NDArray
         n_jobs: int | None
+        _need_numpy: Any
 
         @property
         def X_fit_(self) -> Any:  # noqa: N802
@@ -166,6 +167,7 @@ class GuaranteedSets:
     def _ranks(self, X, per_class: bool) -> tuple[NDArray, NDArray]:
         """For each row and class, 1 + the number of calibrating rows that fit as badly; and how many calibrate."""
         check_is_fitted(self)
+        self._need_numpy("a set with a guarantee", X)
         if self._weights is not None and self._weights.ndim == 2:
             raise ValueError(
                 "sets with a guarantee need one label per training row, but these rows have soft labels, with a weight "

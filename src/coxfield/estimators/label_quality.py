@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +22,7 @@ class LabelQuality:
 
     if TYPE_CHECKING:
         classes_: NDArray
+        _need_numpy: Any
 
         @property
         def y_fit_(self) -> NDArray: ...  # noqa: D102
@@ -73,6 +74,7 @@ class LabelQuality:
         >>> bool(quality["rank"][7] < 5), int(quality["label"][7]), int(quality["suggested"][7])
         (True, 1, 0)
         """
+        self._need_numpy("label_quality")
         scores = self._loo_scores()  # says it if nothing is fitted
         return quality_of(scores, self.classes_, self.y_fit_, self._weights, precision=self._precision)
 

@@ -15,6 +15,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from coxfield.arrays.library import as_numpy
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -131,6 +133,7 @@ def _column(y) -> NDArray:
     """Labels as a vector. Those of a list stay what they are: NumPy would turn -1 among strings into "-1"."""
     if isinstance(y, str | bytes | Set | Mapping | Iterator):
         raise ValueError(f"y must be a list or an array with one label per row, got a {type(y).__name__}: give a list")
+    y = as_numpy(y)
     if isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", None) == "c":
         y = np.asarray(y, dtype=object)
     return column_or_1d(y, warn=True)

@@ -36,6 +36,7 @@ class LiveData:
     _training: Training
     _covariances: PerClass
     _choose: Any
+    _need_numpy: Any
 
     if TYPE_CHECKING:
 
@@ -77,6 +78,7 @@ class LiveData:
         >>> len(clf.forget([0, 1, 2]).y_fit_)
         247
         """
+        self._need_numpy("partial_fit", X)
         if not hasattr(self, "_training"):
             return self._first_rows(X, y, classes, sample_weight)
         self._refuse_soft_labels("partial_fit")
@@ -121,6 +123,7 @@ class LiveData:
         self
         """
         check_is_fitted(self)
+        self._need_numpy("forget")
         self._refuse_soft_labels("forget")
         places = check_places(rows, len(self.y_fit_))
         if not len(places):
@@ -138,6 +141,7 @@ class LiveData:
         self
         """
         check_is_fitted(self)
+        self._need_numpy("reselect")
         self._refuse_soft_labels("reselect")
         rows = self._training.rows
         present, codes = np.unique(rows.y, return_inverse=True)

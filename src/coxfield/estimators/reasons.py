@@ -70,6 +70,7 @@ class Reasons:
     _training: Training
     _covariances: PerClass
     _queries: Any
+    _need_numpy: Any
 
     def contributions(self, X, top: int = 10) -> Contributions:
         """The training rows that speak loudest for each class, and the exact share of each in the score.
@@ -97,6 +98,7 @@ class Reasons:
         >>> reasons.rows[0].tolist(), reasons.shares[0].round(2).tolist(), reasons.rest[0].round(2).tolist()
         ([[1], [2]], [[1.0], [0.11]], [1.17, 0.5])
         """
+        self._need_numpy("contributions", X)
         top = whole_number("top", top)
         return self._contributions(self._queries(X), top)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-if TYPE_CHECKING:
-    from coxfield.engine.decision import Scores, StatedScores
-
 
 class ScoredClassifier(ClassifierMixin):
-    """A classifier whose scores are `Scores`; a subclass has `classes_` and the two methods below."""
+    """A classifier whose scores are `Scores`; a subclass has `classes_` and the first two methods below.
 
-    def _scores(self, X) -> Scores | StatedScores:
-        """Scores of new points, after checking them."""
+    The next ones are replaced by classifiers that take arrays of other libraries than NumPy.
+    """
+
+    classes_: Any
+
+    def _scores(self, X) -> Any:
+        """Scores of new points, after checking them: `Scores`, `StatedScores` or `ArrayScores`."""
         raise NotImplementedError
 
     @property
@@ -26,6 +28,16 @@ class ScoredClassifier(ClassifierMixin):
     def _returned(self, values):
         largest = np.finfo(self._precision).max
         return np.clip(values, -largest, largest).astype(self._precision, copy=False)
+
+    def _exponentials(self, logs):
+        return np.exp(logs)
+
+    def _named(self, codes):
+        """The classes of some class numbers."""
+        return self.classes_[codes]
+
+    def _check_library(self, X, method: str) -> None:
+        """Refuse points of another array library than those of `fit`, for classifiers that take several libraries."""
 
     def class_scores(self, X):
         """The score of each class. The probabilities are the softmax of the scores.
@@ -40,6 +52,7 @@ class ScoredClassifier(ClassifierMixin):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        self._check_library(X, "class_scores")
         return self._returned(self._scores(X).values)
 
     def decision_function(self, X):
@@ -55,11 +68,13 @@ class ScoredClassifier(ClassifierMixin):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
+        self._check_library(X, "decision_function")
         scores = self._returned(self._scores(X).relative)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_log_proba(self, X):
         """Log probabilities of the classes; see `predict_proba`."""
+        self._check_library(X, "predict_log_proba")
         return self._returned(self._scores(X).log_probabilities)
 
     def predict_proba(self, X):
@@ -75,7 +90,8 @@ class ScoredClassifier(ClassifierMixin):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return np.exp(self.predict_log_proba(X))
+        self._check_library(X, "predict_proba")
+        return self._exponentials(self.predict_log_proba(X))
 
     def predict(self, X):
         """Most probable class of each row; if every covariance underflows, the class of the nearest neighbour.
@@ -88,8 +104,8 @@ class ScoredClassifier(ClassifierMixin):
         -------
         ndarray of shape (n_samples,)
         """
-        codes = self._scores(X).decisions
-        return self.classes_[codes]
+        self._check_library(X, "predict")
+        return self._named(self._scores(X).decisions)
 
     def predict_with_proba(self, X):
         """Labels and probabilities together, in one pass over the training points.
@@ -105,6 +121,7 @@ class ScoredClassifier(ClassifierMixin):
         probabilities : ndarray of shape (n_samples, n_classes)
             As by `predict_proba`.
         """
+        self._check_library(X, "predict_with_proba")
         scores = self._scores(X)
-        codes = scores.decisions
-        return self.classes_[codes], np.exp(self._returned(scores.log_probabilities))
+        probabilities = self._exponentials(self._returned(scores.log_probabilities))
+        return self._named(scores.decisions), probabilities

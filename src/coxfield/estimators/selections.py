@@ -82,8 +82,11 @@ class ChoosesCovariance:
 
     def _select(self, labelled: Labelled, kernels: PerClass) -> PerClass:
         """The kernels with the length scale, and the signal variance if it is free, that leave-one-out prefers."""
-        search, distinct = self._search(str(self.selection)), kernels.distinct
-        distance = class_distance(labelled, kernels)
+        return self._along(self._search(str(self.selection)), class_distance(labelled, kernels), labelled, kernels)
+
+    def _along(self, search: Search, distance: float, labelled: Labelled, kernels: PerClass) -> PerClass:
+        """The kernels that a search prefers, if the points have a typical distance."""
+        distinct = kernels.distinct
         factors = candidate_factors(distinct, distance, self.length_scales, bounded=search.bounded)
         path = search.path(labelled, kernels, factors)
         self.selection_path_ = path.table(length_scale_of(distinct))

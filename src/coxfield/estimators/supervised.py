@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
+from coxfield.arrays.library import is_dispatched
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import Training
 from coxfield.engine.training_rows import TrainingRows
-from coxfield.estimators import labels, validation
+from coxfield.estimators import array_input, labels, validation
+from coxfield.estimators.array_input import ArrayInput
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.in_parts import scores_in_parts
 from coxfield.estimators.label_quality import LabelQuality
@@ -28,6 +30,7 @@ from coxfield.progress import stages
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coxfield.arrays.decision import ArrayScores
     from coxfield.engine.decision import Scores
 
 ARRANGED = ("_training", "_covariances", "_loo_log_probabilities")  # what files omit
@@ -36,6 +39,7 @@ FITTED = (  # attributes that only some fits set
     "learning_path_",
     "loo_error_",
     "mixture_",
+    "_arrays",
     "_announced",
     "_arrived",
     "_loo_log_probabilities",
@@ -43,7 +47,7 @@ FITTED = (  # attributes that only some fits set
 
 
 class LGCPClassifier(
-    LiveData, Reasons, GuaranteedSets, LabelQuality, ChoosesCovariance, ScoredClassifier, BaseEstimator
+    ArrayInput, LiveData, Reasons, GuaranteedSets, LabelQuality, ChoosesCovariance, ScoredClassifier, BaseEstimator
 ):
     r"""Classify by log Gaussian Cox processes, one per class: a probabilistic classifier in closed form.
 
@@ -156,6 +160,7 @@ class LGCPClassifier(
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.array_api_support = self.selection in array_input.SELECTIONS
         return tags
 
     def fit(self, X, y, sample_weight=None):
@@ -164,7 +169,8 @@ class LGCPClassifier(
         Parameters
         ----------
         X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
-            float32 is computed in float32, all other types in float64.
+            float32 is computed in float32, all other types in float64. With scikit-learn's `array_api_dispatch`, also
+            arrays of torch and CuPy, which are computed by these libraries on their device; see `docs/arrays.md`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), default=None
             A point of weight w counts as w points; if the largest is beyond 2^64 or below 2^-64, only their proportions
@@ -176,6 +182,8 @@ class LGCPClassifier(
         """
         validation.check_option("selection", self.selection, SELECTIONS)
         validation.check_share("selection_part", self.selection_part)
+        if is_dispatched(X):
+            return self._fit_arrays(X, y, sample_weight)
         given = X
         X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         weights, all_points = validation.check_weights(sample_weight, X), X
@@ -189,8 +197,7 @@ class LGCPClassifier(
     def _choose(self, labelled: Labelled, all_points, *, own: bool) -> None:
         """Choose the covariance and hold the points; `all_points` are those that the user gave, for messages."""
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
-        for earlier in FITTED:
-            self.__dict__.pop(earlier, None)
+        self._forget_fit(FITTED)
         chosen_from = self._drawn(labelled)
         some = labelled if chosen_from is None else labelled[chosen_from]
         with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": all_points}):
@@ -200,6 +207,11 @@ class LGCPClassifier(
             if self.selection == "pseudo_likelihood":
                 wrong = self._loo_scores().decisions != labelled.y
                 self.loo_error_ = float(np.average(wrong, weights=labelled.weights))
+
+    def _forget_fit(self, names=(*FITTED, *ARRANGED)) -> None:
+        """Forget an earlier fit, of which another one may leave something."""
+        for name in names:
+            self.__dict__.pop(name, None)
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
         """Store points with a weight for every class under the unchanged kernel."""
@@ -219,12 +231,12 @@ class LGCPClassifier(
     @property
     def X_fit_(self):  # noqa: N802
         """The training points."""
-        return self._training.rows.X
+        return self._training.rows.X if self._arrays is None else self._arrays.labelled.X
 
     @property
-    def y_fit_(self) -> NDArray:
+    def y_fit_(self) -> Any:
         """The class number of each training point."""
-        return self._training.rows.y
+        return self._training.rows.y if self._arrays is None else self._arrays.y
 
     @property
     def _weights(self) -> NDArray | None:
@@ -254,7 +266,7 @@ class LGCPClassifier(
 
     @property
     def _precision(self):
-        return self._training.rows.dtype
+        return self._training.rows.dtype if self._arrays is None else self._arrays.labelled.X.dtype
 
     def _queries(self, X):
         """New points after checking them, in the form of the training points."""
@@ -262,15 +274,17 @@ class LGCPClassifier(
         X = validation.check_points(self, X, accept_sparse="csr", dtype=self._precision, reset=False)
         return validation.like(X, self._training.rows.like)
 
-    def _scores(self, X) -> Scores:
-        return self._scores_of(self._queries(X))
+    def _scores(self, X) -> Scores | ArrayScores:
+        return self._scores_of(self._queries(X)) if self._arrays is None else self._array_scores(X)
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
             return scores_in_parts(self._store, self._covariances, self.mean_, X, leave_out)
 
-    def _loo_scores(self) -> Scores:
+    def _loo_scores(self) -> Any:
         check_is_fitted(self)
+        if self._arrays is not None:
+            return self._loo_array_scores()
         return self._scores_of(self.X_fit_, self._training.rows.numbers)
 
     def loo_class_scores(self):
@@ -283,9 +297,8 @@ class LGCPClassifier(
 
     def loo_predict_proba(self):
         """`predict_proba` of each training point from all the others, in closed form."""
-        return np.exp(self._returned(self._loo_scores().log_probabilities))
+        return self._exponentials(self._returned(self._loo_scores().log_probabilities))
 
     def loo_predict(self):
         """`predict` for each training point from all the others, in closed form."""
-        codes = self._loo_scores().decisions
-        return self.classes_[codes]
+        return self._named(self._loo_scores().decisions)

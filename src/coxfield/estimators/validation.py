@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
+from coxfield.arrays.library import Library, as_numpy, is_dispatched
 from coxfield.estimators.frames import refuse_columns, trouble
 from coxfield.estimators.labels import complete_labels
 from coxfield.utils.powers_of_two import power_of_two
@@ -24,13 +25,14 @@ EXTREME_WEIGHT = 2.0**64  # beyond it, or below its reciprocal, nobody counts po
 WIDEST = 2**25  # columns of a sparse matrix; a fit takes some hundred bytes for each, whether it is empty or not
 
 
-def check_weights(sample_weight, X) -> NDArray | None:
-    """Weights as an array in the precision of X, or None if every point counts once.
+def check_weights(sample_weight, X, precision=None) -> NDArray | None:
+    """Weights as an array, in the precision of X by default, or None if every point counts once.
 
     Of extreme weights only the proportions count: their sums would overflow or vanish.
     """
     if sample_weight is None:
         return None
+    sample_weight = as_numpy(sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], float(sample_weight))
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
@@ -41,7 +43,7 @@ def check_weights(sample_weight, X) -> NDArray | None:
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}: leave such rows out instead")
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one point must count")
-    return _in_proportion(weights).astype(X.dtype)
+    return _in_proportion(weights).astype(X.dtype if precision is None else precision)
 
 
 def check_added_weights(sample_weight, X) -> NDArray | None:
@@ -72,6 +74,7 @@ def check_points(estimator, X, *, reset: bool = True, **options):
     """
     if reset:
         _check_width(estimator, X)
+    _check_dispatch(estimator, X)
     refuse_columns(X)
     try:
         with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn adds all numbers up to see if one is infinite
@@ -81,6 +84,15 @@ def check_points(estimator, X, *, reset: bool = True, **options):
         if sentence is None:
             raise
     raise ValueError(sentence)
+
+
+def _check_dispatch(estimator, X) -> None:
+    """Refuse arrays of other libraries for estimators that can use only those of NumPy."""
+    if is_dispatched(X) and not get_tags(estimator).array_api_support:
+        raise TypeError(
+            f"{type(estimator).__name__} needs NumPy arrays, but X holds {Library.of(X)}: convert X to NumPy, or leave "
+            "scikit-learn's array_api_dispatch off"
+        )
 
 
 def _check_width(estimator, X) -> None:

@@ -58,7 +58,7 @@ def walk(rows: ScaledPoints, columns: ScaledPoints, factors: NDArray, leave_out:
     tiles, nearest = _distance_tiles(rows, columns, leave_out)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         tops = rows.covariance.profile.log_of(capped(nearest / np.square(factors)[:, None]))
-    steps = _Steps(rows.covariance.profile, factors, _squared(rows.covariance.profile, factors), tops)
+    steps = _Steps(rows.covariance.profile, factors, squares_of_last(rows.covariance.profile, factors), tops)
     for start, d2 in tiles:
         _walk_tile(steps, start, d2, leave_out, sink)
     return tops + np.log(rows.covariance.variance)
@@ -147,7 +147,8 @@ class _Steps:
         return self.factors >= np.maximum.accumulate(self.factors[::-1])[::-1]
 
 
-def _squared(profile: Profile, factors: NDArray) -> NDArray:
+def squares_of_last(profile: Profile, factors: NDArray) -> NDArray:
+    """Whether the kernel of each factor is the square of the one before."""
     squared = np.zeros(len(factors), dtype=bool)
     if isinstance(profile, SquaredExponential):
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # far apart, or 0 in units of the first

@@ -137,20 +137,20 @@ class RationalQuadratic:
 
     def log_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by -alpha log(1 + d2 / (2 alpha))."""
-        return self._log_power(d2, self._alpha(d2.dtype))
+        return self._log_power(d2, self.effective_alpha(d2.dtype))
 
     def log_slope_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by -(alpha + 1) log(1 + d2 / (2 alpha))."""
-        return self._log_power(d2, self._alpha(d2.dtype) + 1)
+        return self._log_power(d2, self.effective_alpha(d2.dtype) + 1)
 
-    def _alpha(self, dtype) -> float:
+    def effective_alpha(self, dtype) -> float:
         """alpha as far as the precision can tell it from 0 and from infinity, where the profile has its limits."""
         return float(np.clip(self.alpha, *ALPHAS[np.dtype(dtype).name]))
 
     def _log_power(self, d2: NDArray, power: float) -> NDArray:
         """Overwrite squared distances by -power log(1 + d2 / (2 alpha))."""
         with np.errstate(over="ignore"):
-            d2 /= 2 * self._alpha(d2.dtype)
+            d2 /= 2 * self.effective_alpha(d2.dtype)
         np.minimum(d2, np.finfo(d2.dtype).max, out=d2)
         np.log1p(d2, out=d2)
         d2 *= -power
@@ -158,7 +158,7 @@ class RationalQuadratic:
 
     def by_log_alpha(self, d2: NDArray) -> NDArray:
         """Derivative of log c by log alpha at squared distances, which are not overwritten."""
-        alpha = self._alpha(d2.dtype)
+        alpha = self.effective_alpha(d2.dtype)
         with np.errstate(over="ignore"):
             u = np.minimum(d2 / (2 * alpha), np.finfo(d2.dtype).max / 2)
         return alpha * (u / (1 + u) - np.log1p(u))

@@ -72,7 +72,7 @@ class Radial:
         scales, many kernel values would be subnormal.
         """
         logs = self.profile.log_of(d2)
-        np.maximum(logs, _log_floor(logs.dtype.name), out=logs)
+        np.maximum(logs, log_floor(logs.dtype.name), out=logs)
         return np.exp(logs, out=logs)
 
 
@@ -84,7 +84,8 @@ def _profile(base) -> profiles.Profile:
     return profiles.RationalQuadratic(float(base.alpha))
 
 
-def _log_floor(dtype: str) -> float:
+def log_floor(dtype: str) -> float:
+    """The logarithm below which no value of `Radial.floored_profile` falls."""
     return float(np.log(8 * np.finfo(dtype).tiny))  # a normal number, also after rounding
 
 
@@ -92,7 +93,7 @@ def _log_floor(dtype: str) -> float:
 def profile_floor(dtype: str) -> float:
     """The smallest value of `Radial.floored_profile`; it stands for zero."""
     # Computed as an array, by the same arithmetic as the values, so that it is equal to the last bit.
-    return float(np.exp(np.full(64, _log_floor(dtype), dtype))[0])
+    return float(np.exp(np.full(64, log_floor(dtype), dtype))[0])
 
 
 @dataclass(frozen=True)

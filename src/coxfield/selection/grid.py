@@ -44,7 +44,11 @@ def typical_distance(X, length_scale=1.0, weights: NDArray | None = None) -> flo
     1.414, 0.707, 1.414
     """
     units = feature_units(X)
-    variances = _variances(X, units, weights)
+    return distance_of(_variances(X, units, weights), units, length_scale)
+
+
+def distance_of(variances: NDArray, units: NDArray, length_scale) -> float:
+    """`typical_distance` from the variance of each feature, which is in the unit of the feature."""
     varied = variances > 0
     if not varied.any():
         return 0.0
@@ -66,6 +70,11 @@ def _variances(X, units: NDArray, weights: NDArray | None) -> NDArray:
     for part in gen_batches(X.shape[0], ROWS):
         sums = moments(in_units(X[part], units), origin, weights[part])
         first, second = first + sums[0], second + sums[1]
+    return variances_of(first, second, total)
+
+
+def variances_of(first: NDArray, second: NDArray, total: float) -> NDArray:
+    """Variances from weighted sums of numbers and of their squares."""
     variance = second / total - np.square(first / total)
     # So small a difference of equal numbers is rounding.
     variance[variance <= 4 * np.finfo(float).eps * second / total] = 0

@@ -22,6 +22,8 @@ from coxfield.selection.path import SelectionPath
 from coxfield.selection.temperature import best_log_variance, log_loss
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
@@ -45,6 +47,8 @@ class Search:
     set_variance: bool
     """Whether the signal variance is chosen with each length scale, if it is free."""
     verbose: int = 0
+    log_sums: Callable[..., Iterator[NDArray]] = loo_log_sums
+    """How leave-one-out class sums are computed."""
 
     def path(self, labelled: Labelled, kernels: PerClass, factors: NDArray) -> SelectionPath:
         """Leave-one-out losses for some factors of the length scales and, if asked for, finer ones near the best."""
@@ -59,11 +63,14 @@ class Search:
         covariances = kernels.map(lambda kernel: recognise(kernel, labelled.X.shape[1]))
         total = work_units(labelled, covariances, len(factors))
         with progress(f"leave-one-out, {len(factors)} length scales", total, self.verbose, FASTER) as done:
-            rows = _losses(labelled, covariances, self.mean, factors, free_variance=free, done=done)
+            logs = self.log_sums(labelled, covariances, factors, done)
+            rows = _losses(labelled, covariances, self.mean, factors, logs, free_variance=free)
         return SelectionPath.of(rows, CRITERIA[self.criterion])
 
 
-def _losses(labelled: Labelled, covariances: PerClass, mean: NDArray, factors, *, free_variance: bool, done) -> list:
+def _losses(
+    labelled: Labelled, covariances: PerClass, mean: NDArray, factors, log_sums, *, free_variance: bool
+) -> list:
     """Leave-one-out error and log loss for each factor, at the best variance for that factor if it is free."""
     weights = labelled.counts
     half = prior_terms(covariances, labelled.X, np.zeros(labelled.n_classes))
@@ -72,7 +79,7 @@ def _losses(labelled: Labelled, covariances: PerClass, mean: NDArray, factors, *
         log_half = np.log(half - half.min(axis=1, keepdims=True))
     rows = []
     guess = 0.0  # the temperature moves little from one length scale to the next
-    for factor, logs in zip(factors, loo_log_sums(labelled, covariances, factors, done), strict=True):
+    for factor, logs in zip(factors, log_sums, strict=True):
         log_scores = np.logaddexp(logs, log_half)
         log_v = 0.0
         if free_variance:

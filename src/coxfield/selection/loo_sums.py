@@ -31,16 +31,23 @@ def loo_log_sums(
     at a time, so that memory stays within scikit-learn's `working_memory`. `done` is called with numbers of rows, which
     add up to `work_units` over the whole path.
     """
-    # In units near the longest length scale, squared distances neither overflow nor vanish.
-    unit = power_of_two(float(np.max(factors, initial=0)))
-    store, batch = labelled.under(covariances.map(lambda each: each.rescaled(length=unit))), _batch_size(labelled)
-    factors = np.maximum(factors / unit, np.finfo(float).tiny)
-    for start in range(0, len(factors), batch):
-        some = factors[start : start + batch]
+    unit, batches = in_batches(labelled, factors)
+    store = labelled.under(covariances.map(lambda each: each.rescaled(length=unit)))
+    for some in batches:
         logs = np.full((len(some), len(labelled), labelled.n_classes), -np.inf)
         for group in store.groups:
             _add_group(logs, labelled, group, some, done)
         yield from logs
+
+
+def in_batches(labelled: Labelled, factors: NDArray) -> tuple[float, list[NDArray]]:
+    """A unit for length scales, and the factors in this unit, as many at a time as one pass over the pairs may take.
+
+    In units near the longest length scale, squared distances neither overflow nor vanish.
+    """
+    unit, batch = power_of_two(float(np.max(factors, initial=0))), _batch_size(labelled)
+    factors = np.maximum(factors / unit, np.finfo(float).tiny)
+    return unit, [factors[start : start + batch] for start in range(0, len(factors), batch)]
 
 
 def work_units(labelled: Labelled, covariances: PerClass[Covariance], n_factors: int) -> int:
