@@ -41,5 +41,6 @@ def expected_failures(estimator):
 # Some checks warn that they are skipped. Their assertions still count.
 @pytest.mark.filterwarnings("default")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
-def test_scikit_learn_check(estimator, check):
+def test_scikit_learn_check(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or scikit-learn leaves out its checks of array libraries
     check(estimator)

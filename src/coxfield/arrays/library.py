@@ -110,7 +110,7 @@ class Library:
 
     def array(self, values, dtype=None) -> Any:
         """Numbers of NumPy on the device; integers if the values are, otherwise in double precision by default."""
-        values = np.ascontiguousarray(values)
+        values = np.array(values, order="C")  # a copy, because some libraries would share the memory
         if dtype is None and values.dtype.kind == "f":
             dtype = self.double
         return self.xp.asarray(values, dtype=dtype, device=self.device)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coxfield.arrays.tiles import slices
 from coxfield.kernels.distances import SHRINK
 from coxfield.utils.powers_of_two import ORDINARY
 
@@ -126,9 +127,7 @@ def pair_sq_distances(a: ArrayPoints, rows, b: ArrayPoints, columns) -> Any:
     """Squared distances of listed pairs by subtraction, in double precision."""
     library, found = a.library, []
     xp, scale = library.xp, library.array(np.atleast_1d(np.asarray(a.covariance.length_scale, dtype=float)))
-    step = max(1, PAIRS // a.X.shape[1])
-    for start in range(0, rows.shape[0], step):
-        some = slice(start, start + step)
+    for some in slices(rows.shape[0], max(1, PAIRS // a.X.shape[1])):
         difference = library.doubled(xp.take(a.X, rows[some], axis=0))
         difference = (difference - library.doubled(xp.take(b.X, columns[some], axis=0))) / scale
         found.append(xp.vecdot(difference, difference))

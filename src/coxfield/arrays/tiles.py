@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn import get_config
 
-from coxfield.engine import tiles
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,14 +14,14 @@ if TYPE_CHECKING:
 
     from coxfield.arrays.library import Library
 
-ROWS, COLUMNS = 4096, 8192  # on a GPU, which needs much work at a time; a CPU has the tiles of `engine.tiles`
+ON_CPU = 1024, 2048  # rows and columns of a tile; all threads share one, and sizes nearby are as good
+ELSEWHERE = 4096, 8192  # a GPU needs much work at a time
 COPIES = 6  # of a tile that may be alive at a time
 
 
 def tile_shape(library: Library, n_columns: int, itemsize: int) -> tuple[int, int]:
     """Rows and columns of a tile, within scikit-learn's `working_memory`."""
-    on_cpu = str(library.device).lower().startswith("cpu")
-    rows, columns = (tiles.ROWS, tiles.COLUMNS) if on_cpu else (ROWS, COLUMNS)
+    rows, columns = ON_CPU if str(library.device).lower().startswith("cpu") else ELSEWHERE
     held = numbers_held(itemsize)
     columns = max(1, min(columns, n_columns, held))
     return max(1, min(rows, held // columns)), columns

@@ -93,7 +93,7 @@ def save(
     Parameters
     ----------
     model : LGCPClassifier
-        Fitted.
+        Fitted. Arrays of other libraries, such as torch, become NumPy arrays in the file.
     path : Path
         Ends in ``.skops``; an existing file is replaced.
     target : str
@@ -117,6 +117,7 @@ def save(
     description = dict(zip(HEADER, (FORMAT, __version__, target, list(features), id_column), strict=True))
     try:
         check_is_fitted(model)
+        model = model._in_numpy()  # a file has no device
         try_out(model)
         archive = _archive(_plain(model.__getstate__()), description, None if ids is None else TrainingIds(tuple(ids)))
     except Unsound as error:
