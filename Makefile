@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
+TORCH := $(VENV)/.torch
 
-.PHONY: help demo test lint types unit test-portable test-oldest test-newest fuzz bench bench-quick format clean
+.PHONY: help demo test lint types unit test-arrays test-portable test-oldest test-newest fuzz bench bench-quick format clean
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -33,6 +34,15 @@ types: $(READY)     ## mypy
 WORKERS ?= 2
 unit: $(READY)      ## pytest: tests, doctests, README and docs (WORKERS=4: four at once)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# torch is large, so it is no part of the other tests, which use array-api-strict.
+$(TORCH): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@touch $(TORCH)
+
+test-arrays: $(TORCH)   ## tests of array libraries, with torch, and scikit-learn's own checks
+	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/arrays tests/estimators/test_array_input.py
+	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/estimators/test_estimator_checks.py -k array_api
 
 test-portable: $(READY) ## all tests again as other CPUs would run them: a table of variants (half an hour)
 	$(BIN)/python tools/portable.py

@@ -3,6 +3,7 @@
 import argparse
 
 from benchmarks import (
+    arrays,
     cross_validation,
     few_labels,
     gaussian_field,
@@ -42,6 +43,7 @@ for benchmark in (
     gaussian_field,
     permanental,
     samplers,
+    arrays,
     import_time,
 ):
     benchmark.run(quick=options.quick)

@@ -60,6 +60,11 @@ def test_what_is_no_dense_array_is_refused():
         Library.of(thing)
 
 
+def test_complex_numbers_are_refused(given):
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        Library.of(given(np.ones(2, complex)))
+
+
 def test_sparse_tensors_are_refused():
     torch = pytest.importorskip("torch")
     with pytest.raises(TypeError, match=r"give others as dense arrays, got torch\.Tensor"):

@@ -76,13 +76,16 @@ class Library:
 
     @classmethod
     def of(cls, array) -> Library:
-        """The library of an array, and its device. Arrays that are sparse, lazy or cannot be written to are refused."""
+        """The library of an array, and its device. Sparse, lazy and complex arrays are refused."""
         compat = _compat()
         if "sparse" in str(getattr(array, "layout", "")) or not compat.is_array_api_obj(array):
             _refuse(array, "sparse arrays must be those of SciPy; give others as dense arrays")
         if compat.is_lazy_array(array) or not compat.is_writeable_array(array):
             _refuse(array, "arrays must be those of torch, CuPy or NumPy; convert others to one of them")
-        return cls(compat.array_namespace(array), compat.device(array))
+        xp = compat.array_namespace(array)
+        if xp.isdtype(array.dtype, "complex floating"):
+            raise ValueError(f"Complex data not supported, got {array.dtype}: give real and imaginary parts as columns")
+        return cls(xp, compat.device(array))
 
     @property
     def name(self) -> str:

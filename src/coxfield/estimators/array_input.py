@@ -88,7 +88,7 @@ class ArrayInput:
             self._arrays = ArrayModel.of(labelled, covariances)
         self.kernel_ = validation.shown_kernel(kernels, self.kernel, classes)
         self.mean_ = library.array(self.mean_)
-        self.classes_ = library.array(classes) if classes.dtype.kind in "biuf" else classes
+        self.classes_ = _held_classes(classes, library)
 
     def _select_arrays(self, labelled: Labelled, kernels: PerClass, library: Library) -> PerClass:
         """The kernels with the length scale, and the signal variance if it is free, that leave-one-out prefers."""
@@ -163,6 +163,13 @@ class ArrayInput:
         found = type(self).__new__(type(self))
         found.__setstate__({**state, **held})
         return found
+
+
+def _held_classes(classes: NDArray, library: Library) -> Any:
+    """Classes that are numbers, in the library; others stay as they are."""
+    if classes.dtype.kind == "u" and classes.max() <= np.iinfo(np.int64).max:
+        classes = classes.astype(np.int64)  # torch can hardly use other unsigned integers than bytes
+    return library.array(classes) if classes.dtype.kind in "bif" else classes
 
 
 def _detached(X) -> Any:
