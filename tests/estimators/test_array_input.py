@@ -222,6 +222,7 @@ def test_methods_that_need_numpy_say_so(given):
         "forget": lambda: arrays.forget([0]),
         "reselect": arrays.reselect,
         "contributions": lambda: arrays.contributions(given(NEW)),
+        "loo_contributions": lambda: arrays.loo_contributions([0]),
         "label_quality": arrays.label_quality,
         "a set with a guarantee": lambda: arrays.predict_set(given(NEW)),
     }

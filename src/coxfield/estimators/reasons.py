@@ -127,6 +127,7 @@ class Reasons:
         [[[0], [2]], [[1], [-1]]]
         """
         check_is_fitted(self)
+        self._need_numpy("loo_contributions")
         top, held = whole_number("top", top), self._training.rows
         places = listed_places(rows, len(held))
         if not len(places):
