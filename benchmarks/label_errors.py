@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import cross_val_predict
@@ -100,6 +101,7 @@ def methods():
     return found | {
         KNN: [theirs(KNeighborsClassifier(k)) for k in NEIGHBOURS],
         "cleanlab, logistic regr.": [theirs(regression)],
+        "cleanlab, random forest": [theirs(RandomForestClassifier(random_state=0))],
     }
 
 
