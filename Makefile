@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PEERS := $(VENV)/.peers
 TORCH := $(VENV)/.torch
+WRITER := $(VENV)/.writer
 
-.PHONY: help demo test lint types unit test-arrays test-portable test-oldest test-newest fuzz bench bench-quick format clean
+.PHONY: help demo test lint types unit test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs format clean
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -71,9 +72,18 @@ bench: $(PEERS)     ## benchmarks at full size (COXFIELD_DATA names a folder wit
 bench-quick: $(PEERS)   ## the same, small
 	$(BIN)/python -m benchmarks --quick
 
+$(WRITER): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt
+	@touch $(WRITER)
+
+# Warnings are errors, and so are links that lead nowhere and anything that a browser would load from another host.
+docs: $(WRITER)     ## the documentation as a site: site/index.html (minutes; the gallery is run)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -c tools/site $(SPHINXOPTS) docs site
+	$(BIN)/python tools/check_site.py site
+
 format: $(READY)    ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:              ## forget the environment and everything made
-	rm -rf $(VENV) .venv-oldest .venv-newest report build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-newest report site docs/gallery docs/api/generated build dist .pytest_cache .mypy_cache .ruff_cache

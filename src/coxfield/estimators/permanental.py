@@ -102,7 +102,7 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
         What was tried, as in `LGCPClassifier`. Absent with `selection=None`.
     X_fit_, y_fit_ : the training points, and their class numbers
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Examples
     --------

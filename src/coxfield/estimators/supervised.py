@@ -122,7 +122,7 @@ class LGCPClassifier(
     X_fit_, y_fit_ : the training points, and their class numbers
         Without the rows of weight zero.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Examples
     --------

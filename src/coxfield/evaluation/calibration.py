@@ -38,7 +38,7 @@ class Reliability:
 
     @property
     def expected_calibration_error(self) -> float:
-        """Mean over points of |accuracy - confidence| of their bin."""
+        """Mean over points of the distance between accuracy and confidence of their bin."""
         full = self.counts > 0
         return float(np.average(np.abs(self.accuracy - self.confidence)[full], weights=self.counts[full]))
 

@@ -91,7 +91,7 @@ def sample_gaussian_field(
 
     Returns
     -------
-    array of the grid's shape, or of shape (size, *grid shape) if `size` is given
+    array of the grid's shape, with `size` in front if it is given
 
     Examples
     --------

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def interference(distribution: Callable[[np.ndarray], LabelDistribution], points, others) -> float:
     """Measure how far a model is from the no-interference condition; 0 if it is met.
 
-    The largest |sum_{y*} Pr(y*, y | x*, x) - Pr(y | x)| over the labellings y, where x* are the points in `others`.
+    The largest absolute value of ``sum_{y*} Pr(y*, y | x*, x) - Pr(y | x)`` over the labellings y, where x* are the
+    points in `others`.
 
     Parameters
     ----------
