@@ -28,8 +28,9 @@ lint: $(READY)      ## ruff: rules and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(READY)     ## mypy
+types: $(READY)     ## mypy; and a user's program, strictly
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file= --strict --ignore-missing-imports --follow-imports=silent tests/typing/user_program.py
 
 # Two processes with one BLAS thread each are faster than one process with two threads.
 WORKERS ?= 2

@@ -72,7 +72,8 @@ def read(path: Path) -> Page:
 
 def problems(site: Path) -> list[str]:
     """One line for each link that leads nowhere, and for each thing that would come from another host."""
-    pages = {path.resolve(): read(path) for path in sorted(site.rglob("*.html"))}
+    made = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)  # templates of the theme
+    pages = {path.resolve(): read(path) for path in made}
     if not pages:
         return [f"{site} has no pages"]
     found = []

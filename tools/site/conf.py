@@ -5,6 +5,7 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import matplotlib as mpl
+from docutils import nodes
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -49,6 +50,7 @@ autosummary_generate = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "none"  # numpydoc's sections say more
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template of classes lists them
 
 # Examples
@@ -56,7 +58,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "gallery_order.GalleryOrder",
     "image_srcset": ["2x"],
     "remove_config_comments": True,
     "abort_on_example_error": False,
@@ -76,10 +78,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = "coxfield"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
+html_sidebars = {"start": []}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "coxfield"},
+    "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
@@ -111,7 +117,15 @@ def drop_missing_pages(app, docname, source):
         source[0] = "".join(kept)
 
 
+def strip_blank_ends(app, doctree):
+    """Take the blank line off the end of examples, which doctest needs and readers do not."""
+    for block in doctree.findall(nodes.literal_block):
+        block.rawsource = block.rawsource.rstrip("\n")
+        block[:] = [nodes.Text(block.rawsource)] if len(block) == 1 and block.rawsource else block.children
+
+
 def setup(app):
     """Register the functions above."""
     app.connect("autodoc-skip-member", skip_member)
     app.connect("source-read", drop_missing_pages)
+    app.connect("doctree-read", strip_blank_ends)

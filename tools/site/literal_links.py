@@ -42,6 +42,8 @@ class LiteralLinks(SphinxPostTransform):
         full = {name: (entry.docname, entry.node_id) for name, entry in documented.items()}
         short: dict[str, set[str]] = {}
         for name, entry in documented.items():
+            if entry.aliased:  # the module that a class is written in; users import it from elsewhere
+                continue
             parts = name.split(".")
             keep = 2 if entry.objtype in ("method", "attribute", "property") else 1
             short.setdefault(".".join(parts[-keep:]), set()).add(name)

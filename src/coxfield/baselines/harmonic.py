@@ -13,7 +13,7 @@ Taksar and Heyman 1985). So nearly all digits of f are right as long as the weig
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
@@ -32,7 +32,7 @@ from coxfield.selection.folds import check_folds, folds
 from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from coxfield.baselines.elimination import Walk
 
@@ -181,20 +181,20 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        length_scale=None,
+        length_scale: float | None = None,
         *,
-        class_mass_normalisation=False,
-        length_scales=None,
-        n_folds=10,
-        missing_label=-1,
-    ):
+        class_mass_normalisation: bool = False,
+        length_scales: ArrayLike | None = None,
+        n_folds: int = 10,
+        missing_label: Any = -1,
+    ) -> None:
         self.length_scale = length_scale
         self.class_mass_normalisation = class_mass_normalisation
         self.length_scales = length_scales
         self.n_folds = n_folds
         self.missing_label = missing_label
 
-    def fit(self, X, y):
+    def fit(self, X, y) -> Self:
         """Label the unlabelled rows.
 
         Parameters
@@ -238,7 +238,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         del self.selection_path_["apart"]  # the opposite of "connected", because the least value wins
         return path.chosen("factor")
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> NDArray:
         """Harmonic extension to new points: the mean of f over all training points with the weights w.
 
         Parameters
@@ -259,7 +259,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         known, new = in_unit(self.X_fit_, self._unit), in_unit(X, self._unit)
         return np.concatenate([*pairwise_distances_chunked(new, known, reduce_func=extend, metric="sqeuclidean")])
 
-    def predict(self, X):
+    def predict(self, X) -> NDArray:
         """Class of the largest f for each row.
 
         Parameters

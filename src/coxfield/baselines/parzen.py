@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.special import log_softmax
@@ -67,10 +67,10 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, length_scale=None):
+    def __init__(self, length_scale: float | None = None) -> None:
         self.length_scale = length_scale
 
-    def fit(self, X, y):
+    def fit(self, X, y) -> Self:
         """Store the points, and choose the length scale if it is not given.
 
         Parameters
@@ -120,14 +120,14 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
                 rows.append({"factor": length_scale, "loo_error": error, "loo_log_loss": loss})
         return SelectionPath.of(rows, CRITERIA["loo_error"])
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X) -> NDArray:
         """Log probabilities of the classes; see `predict_proba`."""
         check_is_fitted(self)
         X = check_points(self, X, dtype=np.float64, reset=False)
         store = self._labelled().under(self._covariances(self.length_scale_))
         return log_softmax(class_sums(store, X).logs, axis=1)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> NDArray:
         """Probabilities of the classes. Far from all data, that of the class of the nearest point tends to one.
 
         Parameters
@@ -140,7 +140,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X):
+    def predict(self, X) -> NDArray:
         """Most probable class of each row.
 
         Parameters

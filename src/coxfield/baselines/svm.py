@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +21,7 @@ from coxfield.selection.path import SelectionPath
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 CAUTION = 0.01  # margin in every inequality below, because the solver meets its conditions only to 0.001
 LENGTHS = (1e-120, 1e6)  # length scales, in units of the points, between which the machine converges
@@ -132,13 +132,20 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, length_scale=None, C=None, *, length_scales=None, n_jobs=None):
+    def __init__(
+        self,
+        length_scale: float | None = None,
+        C: float | None = None,
+        *,
+        length_scales: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.length_scale = length_scale
         self.C = C
         self.length_scales = length_scales
         self.n_jobs = n_jobs
 
-    def fit(self, X, y):
+    def fit(self, X, y) -> Self:
         """Choose the length scale if it is not given, and train the machine.
 
         Parameters
@@ -183,7 +190,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         self.selection_path_ = path.table(self._unit)
         return path.chosen("factor") * self._unit
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> NDArray:
         """Signed distance from the decision surface for two classes; for more, votes of the pairwise machines.
 
         Parameters
@@ -198,7 +205,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         X = check_points(self, X, dtype=np.float64, reset=False)
         return self.machine_.decision_function(in_unit(X, self._unit))
 
-    def predict(self, X):
+    def predict(self, X) -> NDArray:
         """Class of each row.
 
         Parameters

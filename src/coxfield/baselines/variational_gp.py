@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.linalg import qr, solve_triangular
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from coxfield.utils.randomness import RandomState
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
 EVALUATIONS = 20  # of the bound that a start typically takes
@@ -114,7 +116,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, kernel=None, *, n_restarts=10, random_state=None):
+    def __init__(self, kernel: Any = None, *, n_restarts: int = 10, random_state: RandomState = None) -> None:
         self.kernel = kernel
         self.n_restarts = n_restarts
         self.random_state = random_state
@@ -124,7 +126,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X, y):
+    def fit(self, X, y) -> Self:
         """Maximise the bound over the parameters of the kernel.
 
         Parameters
@@ -196,7 +198,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         V = solve_triangular(self._factor, self._root[:, None] * K, lower=True)
         return K.T @ self._scores, np.maximum(variances - np.einsum("ij,ij->j", V, V), 0)
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> NDArray:
         """Mean of the latent function: positive where the second class is the more probable.
 
         Parameters
@@ -209,7 +211,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         """
         return self.latent(X)[0]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> NDArray:
         """Probabilities of the classes: the mean of sigma(f) over the posterior of f, by Gauss-Hermite quadrature.
 
         Parameters
@@ -224,7 +226,7 @@ class VariationalGPClassifier(ClassifierMixin, BaseEstimator):
         f = mean[:, None] + np.sqrt(variance)[:, None] * NODES
         return np.stack([expit(-f) @ WEIGHTS, expit(f) @ WEIGHTS], axis=1) / WEIGHTS.sum()
 
-    def predict(self, X):
+    def predict(self, X) -> NDArray:
         """Most probable class of each row.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -30,10 +30,11 @@ from coxfield.selection.loo import CRITERIA
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from coxfield.engine.decision import Scores
     from coxfield.kernels.per_class import PerClass
+    from coxfield.utils.randomness import RandomState
 
 METHODS = ("auto", "exact", "cyclic", "importance")
 DENSITIES = ("product", "janossy")
@@ -116,18 +117,18 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
 
     def __init__(
         self,
-        kernel=None,
+        kernel: Any = None,
         *,
-        alpha=1.0,
-        method="auto",
-        density="product",
-        window=None,
-        cycles=4,
-        selection="loo_error",
-        length_scales=None,
-        n_samples=2000,
-        random_state=None,
-    ):
+        alpha: Any = 1.0,
+        method: str = "auto",
+        density: str = "product",
+        window: Any = None,
+        cycles: int = 4,
+        selection: Any = "loo_error",
+        length_scales: ArrayLike | None = None,
+        n_samples: int = 2000,
+        random_state: RandomState = None,
+    ) -> None:
         self.kernel = kernel
         self.alpha = alpha
         self.method = method
@@ -139,7 +140,7 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
         self.n_samples = n_samples
         self.random_state = random_state
 
-    def fit(self, X, y):
+    def fit(self, X, y) -> Self:
         """Choose the length scale, and compute Q of each class.
 
         Parameters
@@ -241,7 +242,7 @@ class PermanentalClassifier(ScoredClassifier, BaseEstimator):
             raise ValueError(self._unresolved())
         rng = generator(self.random_state)
         X = self.X_fit_.astype(float)
-        options = {"cycles": self.cycles, "n_samples": self.n_samples, "rng": rng}
+        options: dict[str, Any] = {"cycles": self.cycles, "n_samples": self.n_samples, "rng": rng}
         self._processes = [
             fit_class(covariance, X[self.y_fit_ == c], float(self.alpha_[c]), self._method(c), **options)
             for c, covariance in enumerate(covariances)

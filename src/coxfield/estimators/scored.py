@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ScoredClassifier(ClassifierMixin):
@@ -39,7 +42,7 @@ class ScoredClassifier(ClassifierMixin):
     def _check_library(self, X, method: str) -> None:
         """Refuse points of another array library than those of `fit`, for classifiers that take several libraries."""
 
-    def class_scores(self, X):
+    def class_scores(self, X) -> NDArray:
         """The score of each class. The probabilities are the softmax of the scores.
 
         For log Gaussian Cox processes it is F of eq. activationFunction: mean plus half the variance plus class sum.
@@ -55,7 +58,7 @@ class ScoredClassifier(ClassifierMixin):
         self._check_library(X, "class_scores")
         return self._returned(self._scores(X).values)
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> NDArray:
         """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more.
 
         Unlike `class_scores`, it omits the terms that all classes share, so that small differences keep their digits.
@@ -72,12 +75,12 @@ class ScoredClassifier(ClassifierMixin):
         scores = self._returned(self._scores(X).relative)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X) -> NDArray:
         """Log probabilities of the classes; see `predict_proba`."""
         self._check_library(X, "predict_log_proba")
         return self._returned(self._scores(X).log_probabilities)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> NDArray:
         """Probabilities of the classes, eq. predictiveDistribution.
 
         Far from all data they tend to the probabilities without data, such as softmax(mu + C(0)/2).
@@ -93,7 +96,7 @@ class ScoredClassifier(ClassifierMixin):
         self._check_library(X, "predict_proba")
         return self._exponentials(self.predict_log_proba(X))
 
-    def predict(self, X):
+    def predict(self, X) -> NDArray:
         """Most probable class of each row; if every covariance underflows, the class of the nearest neighbour.
 
         Parameters
@@ -107,7 +110,7 @@ class ScoredClassifier(ClassifierMixin):
         self._check_library(X, "predict")
         return self._named(self._scores(X).decisions)
 
-    def predict_with_proba(self, X):
+    def predict_with_proba(self, X) -> tuple[NDArray, NDArray]:
         """Labels and probabilities together, in one pass over the training points.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,7 +24,10 @@ from coxfield.selection.folds import check_folds
 from coxfield.utils.numbers import number_from_zero
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from coxfield.engine.decision import Scores, StatedScores
+    from coxfield.utils.randomness import RandomState
 
 SELECTIONS = ("cv_error", None)
 INFERENCES = ("auto", "mixture", "map", "marginals", "perturb_and_map")
@@ -171,20 +174,20 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
 
     def __init__(
         self,
-        kernel=None,
+        kernel: Any = None,
         *,
-        mean=0.0,
-        inference="auto",
-        selection="cv_error",
-        length_scales=None,
-        n_folds=10,
-        missing_label=-1,
-        tolerance=1e-9,
-        n_draws=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        mean: Any = 0.0,
+        inference: str = "auto",
+        selection: str | None = "cv_error",
+        length_scales: ArrayLike | None = None,
+        n_folds: int = 10,
+        missing_label: Any = -1,
+        tolerance: float = 1e-9,
+        n_draws: int | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.kernel = kernel
         self.mean = mean
         self.inference = inference
@@ -204,7 +207,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         tags.input_tags.pairwise = self._is_graph
         return tags
 
-    def fit(self, X, y):
+    def fit(self, X, y) -> Self:
         """Label the unlabelled rows.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -146,7 +146,7 @@ class LGCPClassifier(
         random_state=None,
         n_jobs=None,
         verbose=0,
-    ):
+    ) -> None:
         self.kernel = kernel
         self.mean = mean
         self.selection = selection
@@ -163,7 +163,7 @@ class LGCPClassifier(
         tags.array_api_support = self.selection in array_input.SELECTIONS
         return tags
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Store the labelled points and choose the parameters of the covariance.
 
         Parameters
@@ -229,7 +229,7 @@ class LGCPClassifier(
         self._training = Training.of(rows, self._covariances, learned=hasattr(self, "mixture_"))
 
     @property
-    def X_fit_(self):  # noqa: N802
+    def X_fit_(self) -> Any:  # noqa: N802
         """The training points."""
         return self._training.rows.X if self._arrays is None else self._arrays.labelled.X
 
@@ -287,7 +287,7 @@ class LGCPClassifier(
             return self._loo_array_scores()
         return self._scores_of(self.X_fit_, self._training.rows.numbers)
 
-    def loo_class_scores(self):
+    def loo_class_scores(self) -> NDArray:
         """`class_scores` of each training point from all the others, in closed form.
 
         A point is left out with all its weight. Otherwise a point of weight 2 would be predicted by its own copy, and
@@ -295,10 +295,10 @@ class LGCPClassifier(
         """
         return self._returned(self._loo_scores().values)
 
-    def loo_predict_proba(self):
+    def loo_predict_proba(self) -> NDArray:
         """`predict_proba` of each training point from all the others, in closed form."""
         return self._exponentials(self._returned(self._loo_scores().log_probabilities))
 
-    def loo_predict(self):
+    def loo_predict(self) -> NDArray:
         """`predict` for each training point from all the others, in closed form."""
         return self._named(self._loo_scores().decisions)

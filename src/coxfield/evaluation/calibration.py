@@ -11,6 +11,7 @@ from sklearn.metrics import log_loss
 from coxfield import LGCPClassifier
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 
@@ -102,7 +103,7 @@ class Comparison:
             for name, of in (("before", self.before), ("after", self.after))
         )
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw both reliability diagrams into the same axes; see `coxfield.plotting.plot_reliability`."""
         from coxfield.plotting import plot_reliability
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import entr
 from sklearn.utils.validation import check_is_fitted
@@ -10,10 +12,13 @@ from coxfield.plotting.figures import axes_for
 from coxfield.plotting.labelling import MANY, legend, look
 from coxfield.plotting.styles import COLOUR_MAP, DARK, style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 ROOMY = 40  # area of a marker from which it has room for a halo
 
 
-def plot_few_labels(classifier, X=None, *, axes=None, feature_names=None, title=None):
+def plot_few_labels(classifier, X=None, *, axes=None, feature_names=None, title=None) -> tuple[Axes, Axes]:
     """Draw the classes that few labels give to all points, and the doubt that is left.
 
     The first panel shows the most probable class of each point. Classes differ in colour, and in marker if markers are

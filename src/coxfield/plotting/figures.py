@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from matplotlib.figure import Figure
 
 PICTURES = (".png", ".pdf", ".svg")
 NO_MATPLOTLIB = "pictures need matplotlib: pip install coxfield[plot]"
 
 
-def axes_for(ax, projection: str | None = None, **options):
+def axes_for(ax, projection: str | None = None, **options) -> Any:
     """The axes given, or new axes of pyplot if `ax` is None. `options` are those of `pyplot.subplots`."""
     if ax is not None:
         return ax
@@ -32,7 +34,7 @@ def plain_ticks(axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def figure(width: float = 7.2, height: float = 5.2):
+def figure(width: float = 7.2, height: float = 5.2) -> Figure:
     """A figure for a file. No window shows it, and pyplot and its backend stay as they are."""
     try:
         from matplotlib.figure import Figure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -9,10 +11,22 @@ from coxfield.plotting.figures import axes_for
 from coxfield.plotting.points import plot_points
 from coxfield.plotting.styles import style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 PALE = 0.55  # how far the colour of a region is from that of its class, towards white
 
 
-def plot_sets(classifier, X, y=None, coverage: float = 0.9, *, per_class: bool = False, ax=None, resolution: int = 200):
+def plot_sets(
+    classifier,
+    X,
+    y=None,
+    coverage: float = 0.9,
+    *,
+    per_class: bool = False,
+    ax: Axes | None = None,
+    resolution: int = 200,
+) -> Axes:
     """Draw the regions of the plane where the sets of `predict_set` are the same.
 
     A region with one class has the colour of the class. A region with several classes is grey with lines; the more

@@ -16,12 +16,13 @@ from coxfield.plotting.points import plot_points
 from coxfield.plotting.styles import style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 RING, POINT = 130, 16  # areas of markers
 
 
-def plot_label_quality(classifier, n: int = 12, *, ax=None, image_shape=None, names=None):
+def plot_label_quality(classifier, n: int = 12, *, ax: Axes | None = None, image_shape=None, names=None) -> Axes:
     """Draw the most doubtful labels of the training points.
 
     Points in the plane are drawn with their given labels, and a ring around a point means that its label is doubtful.

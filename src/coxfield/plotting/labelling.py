@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from coxfield.plotting.figures import axes_for
 from coxfield.plotting.styles import DARK, style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MANY = 5000  # from so many points on, a PDF or SVG holds a picture of them instead
 
 
-def plot_labelling(X, labels, given, certified, ax=None, feature_names=None, title=None):
+def plot_labelling(X, labels, given, certified, ax: Axes | None = None, feature_names=None, title=None) -> Axes:
     """Draw a labelling of points: the labels given, the labels found, and which of these are proven.
 
     Classes differ in colour and marker. Given labels are large with a dark edge. Labels found are small; they are

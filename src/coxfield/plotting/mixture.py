@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -10,6 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from coxfield.plotting.figures import axes_for, plain_ticks
 from coxfield.plotting.styles import style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 REPRESENTATIONS = ("raw", "standardised", "whitened")  # they look the same in all pictures
 POWERS = (0.75, 0.5)  # likewise
@@ -21,7 +25,7 @@ MARGIN = 0.06  # of the span, on both sides
 COLUMNS = 3  # of the legend
 
 
-def plot_mixture(classifier, ax=None):
+def plot_mixture(classifier, ax: Axes | None = None) -> Axes:
     """Draw the members of the mixture that a classifier has learned.
 
     Each member is a stem at its length scale, and its height is the share of the member in the evidence. Colours and

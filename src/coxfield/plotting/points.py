@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield.plotting.figures import axes_for
 from coxfield.plotting.styles import COLOUR_MAP, style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_points(X, y, ax=None, names=None, size: float = 14):
+
+def plot_points(X, y, ax: Axes | None = None, names=None, size: float = 14) -> Axes:
     """Draw labelled points in the plane, with one colour and marker per class; returns the axes."""
     ax = axes_for(ax)
     for number, label in enumerate(np.unique(y)):
@@ -21,7 +26,7 @@ def plot_points(X, y, ax=None, names=None, size: float = 14):
     return ax
 
 
-def plot_probability(classifier, X, ax=None, label=None, resolution: int = 200):
+def plot_probability(classifier, X, ax: Axes | None = None, label=None, resolution: int = 200) -> Axes:
     """Draw the probability of one class over the plane around the points X, as a picture with contours.
 
     Parameters
@@ -46,7 +51,7 @@ def plot_probability(classifier, X, ax=None, label=None, resolution: int = 200):
     grid = np.stack(np.meshgrid(across, up), axis=-1)
     index = len(classifier.classes_) - 1 if label is None else classifier.classes_.tolist().index(label)
     probability = classifier.predict_proba(grid.reshape(-1, 2))[:, index].reshape(grid.shape[:2])
-    look = {"cmap": COLOUR_MAP, "vmin": 0, "vmax": 1, "shading": "gouraud", "rasterized": True}
+    look: dict[str, Any] = {"cmap": COLOUR_MAP, "vmin": 0, "vmax": 1, "shading": "gouraud", "rasterized": True}
     picture = ax.pcolormesh(across, up, probability, **look)
     ax.contour(across, up, probability, levels=[0.5], colors="white", linewidths=1)
     ax.figure.colorbar(picture, ax=ax, label=f"probability of class {classifier.classes_[index]}")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from coxfield.plotting.figures import axes_for, figure
 from coxfield.plotting.styles import COLOUR_MAP, COLOURS, style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-def plot_pattern(pattern, ax=None):
+
+def plot_pattern(pattern, ax: Axes | None = None) -> Axes:
     """Draw points in their window, with one colour and marker per mark; returns the axes.
 
     Examples
@@ -28,7 +34,8 @@ def plot_pattern(pattern, ax=None):
         colour, marker = style(number)
         at = pattern.points[marks == name].T
         at = [at[0], np.full(at.shape[1], float(number))] if dimension == 1 else at
-        ax.scatter(*at, c=colour, marker="|" if dimension == 1 else marker, label=str(name), **_look(pattern))
+        look = {"c": colour, "marker": "|" if dimension == 1 else marker, "label": str(name), **_look(pattern)}
+        ax.scatter(*at, **look)
     _frame(ax, pattern.window)
     if dimension == 1:
         ax.set_yticks([] if pattern.marks is None else range(len(names)), [] if pattern.marks is None else names)
@@ -38,7 +45,7 @@ def plot_pattern(pattern, ax=None):
     return ax
 
 
-def plot_intensity(intensity, ax=None):
+def plot_intensity(intensity, ax: Axes | None = None) -> Axes:
     """Draw an intensity: a curve on the line, or a picture with a colour bar in the plane; returns the axes."""
     window = intensity.grid.window
     if window.dimension > 2:
@@ -68,7 +75,7 @@ def _picture(intensity, ax) -> None:
     ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", fraction=0.046)
 
 
-def draw_sample(pattern):
+def draw_sample(pattern) -> Figure:
     """A figure of a pattern beside the intensity that it was drawn from, as the paper's figure LGCPSamples.
 
     In one dimension the points are below the curve. In three dimensions only the points are drawn.
@@ -82,7 +89,7 @@ def draw_sample(pattern):
         raise ValueError("the pattern has no intensity to draw: use pattern.plot() to draw the points alone")
     drawn = figure(7.2, 3.6) if dimension == 1 else figure(10, 4.4)
     layout = {"nrows": 2, "height_ratios": (5, 1), "sharex": True} if dimension == 1 else {"ncols": 2}
-    panels = drawn.subplots(**layout)
+    panels: Any = drawn.subplots(**layout)
     pattern.intensity.plot(panels[0])
     pattern.plot(panels[1])
     panels[0].set_title("intensity", fontsize="medium")

@@ -1,10 +1,17 @@
 """Reliability diagrams."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from coxfield.plotting.figures import axes_for
 from coxfield.plotting.styles import style
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_reliability(reliabilities, ax=None):
+
+def plot_reliability(reliabilities, ax: Axes | None = None) -> Axes:
     """Draw how often classifiers were right against how sure they were.
 
     On the diagonal, predictions of probability p are right with frequency p. Below it a classifier is

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield.plotting.figures import axes_for, plain_ticks
 from coxfield.plotting.styles import COLOUR_MAP, COLOURS
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 USUAL = 'give selection="loo_error", or "cv_error" to an SLGCPClassifier'
 
 
-def plot_selection_path(classifier, ax=None):
+def plot_selection_path(classifier, ax: Axes | None = None) -> Axes:
     """Draw the losses of all parameters that were tried, and mark those that were chosen.
 
     If each length scale was tried once, its losses in leave-one-out or cross validation are drawn as lines. If length

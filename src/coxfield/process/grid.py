@@ -10,6 +10,7 @@ import numpy as np
 from coxfield.geometry.window import Window
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
 # Cells along the longest side, by dimension; a field then takes about a second.
@@ -136,7 +137,7 @@ class Intensity:
         """eta(A), the expected number of points given this intensity."""
         return float(self.values.sum() * self.grid.cell_volume)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the intensity: a curve on the line, a picture with a colour bar in the plane; returns the axes."""
         from coxfield.plotting.processes import plot_intensity
 

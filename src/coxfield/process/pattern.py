@@ -10,6 +10,7 @@ import numpy as np
 from coxfield.geometry.window import Window
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from coxfield.process.grid import Intensity
@@ -59,7 +60,7 @@ class Pattern:
             raise ValueError(f"the points have no marks, so none has the mark {mark!r}: give marks, or use superpose")
         return Pattern(self.points[self.marks == mark], self.window)
 
-    def plot(self, ax=None):
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the points in their window, with one colour and one marker per mark.
 
         Parameters

@@ -101,7 +101,7 @@ def picture(growths: Sequence[Growth], promises: Mapping[str, Promise]):
         promise = promises.get(growth.name)
         exponent = growth.exponent(promise.start if promise else 0)
         measured = "" if exponent is None else f", measured $N^{{{exponent:.1f}}}$"
-        look = {"color": plotting.COLOURS[number], "marker": plotting.MARKERS[number]}
+        look: dict[str, Any] = {"color": plotting.COLOURS[number], "marker": plotting.MARKERS[number]}
         axes.plot(growth.sizes, growth.seconds, label=growth.name + measured, **look)
         if promise:
             _draw_promise(axes, growth, promise, plotting.COLOURS[number])

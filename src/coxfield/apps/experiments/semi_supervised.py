@@ -98,7 +98,7 @@ def partition(name: str, labels: int, seed: int) -> tuple[NDArray, NDArray, NDAr
     return X, truth, y
 
 
-SUPERVISED = {
+SUPERVISED: dict[str, Callable[[int], Any]] = {
     "SVM": lambda seed: SVMClassifier(),
     "GPC": lambda seed: VariationalGPClassifier(random_state=seed),
     "LGCP": lambda seed: LGCPClassifier(selection="loo_error"),

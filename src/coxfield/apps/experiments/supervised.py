@@ -14,7 +14,7 @@ from coxfield.apps.report.tasks import Task
 from coxfield.baselines import SVMClassifier, VariationalGPClassifier
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from coxfield.apps.report.records import Record
 
@@ -35,7 +35,7 @@ NOTE = (
     "such an error may be. GPC: variational bound, logistic link, best of ten random starts. SVM: C as "
     "SVM-light sets it. Seconds: fit and prediction of one partition, on one core."
 )
-METHODS = {
+METHODS: dict[str, Callable[[int], Any]] = {
     "LGCP": lambda seed: LGCPClassifier(selection="loo_error"),
     "GPC": lambda seed: VariationalGPClassifier(random_state=seed),
     "SVM": lambda seed: SVMClassifier(),
