@@ -7,7 +7,7 @@ PEERS := $(VENV)/.peers
 TORCH := $(VENV)/.torch
 WRITER := $(VENV)/.writer
 
-.PHONY: help demo test lint types unit test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs format clean
+.PHONY: help demo test lint types unit test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs format clean dist
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -81,6 +81,10 @@ $(WRITER): $(READY)
 docs: $(WRITER)     ## the documentation as a site: site/index.html (minutes; the gallery is run)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c tools/site $(SPHINXOPTS) docs site
 	$(BIN)/python tools/check_site.py site
+
+dist: $(READY)      ## wheel and source archive: built twice, compared, installed and tested; in dist/ (minutes)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dist]" -c constraints.txt
+	$(BIN)/python tools/check_dist.py
 
 format: $(READY)    ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .

@@ -39,6 +39,6 @@ plot_mixture(classifiers["learned mixture"], ax)
 
 # %%
 # What was tried for one length scale.
-figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(9, 3.8), layout="constrained")
 plot_selection_path(classifiers["one length scale"], ax)
 plt.show()

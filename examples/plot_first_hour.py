@@ -80,8 +80,8 @@ quality = pl.DataFrame(clf.label_quality()).sort("rank")
 quality.filter(pl.col("label") != pl.col("suggested"))
 
 # %%
-# We correct the rows where the others are at least 90 % sure.
-sure = quality.filter((pl.col("label") != pl.col("suggested")) & (pl.col("suggested_probability") > 0.9))
+# We correct the rows where the others are at least 80 % sure.
+sure = quality.filter((pl.col("label") != pl.col("suggested")) & (pl.col("suggested_probability") > 0.8))
 corrected = some["maker"].to_numpy().copy()
 corrected[sure["row"].to_numpy()] = sure["suggested"].to_numpy()
 truth = makers[known]

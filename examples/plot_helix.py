@@ -13,7 +13,7 @@ from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_double_helix
 from coxfield.plotting import COLOURS
 
-X, truth = make_double_helix(300, random_state=0)
+X, truth = make_double_helix(500, random_state=0)
 rng = np.random.default_rng(1)
 known = np.concatenate([rng.choice(np.flatnonzero(truth == strand), 15, replace=False) for strand in (0, 1)])
 y = np.full(len(X), -1)
@@ -37,5 +37,6 @@ for ax, (name, labels) in zip(panels, found.items(), strict=True):
     ax.scatter(*X[known].T, s=45, facecolors="none", edgecolors="black")
     ax.set_title(f"{name}: {np.mean(labels != truth):.1%} wrong")
     ax.view_init(12, 35)
+    ax.set(xticks=[], yticks=[], zticks=[])
     ax.set_box_aspect((1, 1, 1.4))
 plt.show()

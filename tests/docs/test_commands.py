@@ -8,7 +8,7 @@ import pytest
 from coxfield.apps.experiments.items import ITEMS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REPRODUCED = re.compile(r"coxfield\s+reproduce((?:\s+[a-z]+(?:-[a-z0-9]+)+|\s+timings|\s+appendix)+)")
 MODULE = re.compile(r"python\s+-m\s+([\w.]+)")
 TARGET = re.compile(r"`make\s+([a-z-]+)`")
