@@ -1,7 +1,7 @@
 """Build the wheel and the source archive twice, compare them bit by bit, and test the wheel in an empty environment.
 
-Run ``python tools/check_dist.py`` with a Python that has the package `build`. The files are in dist/ if all is well. The
-tests are those of the source archive. They run against the installed wheel: the source is taken away first.
+Run ``python tools/check_dist.py`` with a Python that has the package `build`. The files are in dist/ if all is well.
+The tests are those of the source archive. They run against the installed wheel: the source is taken away first.
 """
 
 from __future__ import annotations
@@ -49,17 +49,8 @@ def check_installed(dist: Path, folder: Path, tests: list[str]) -> None:
     shutil.rmtree(source / "src")
     venv.create(folder / "env", with_pip=True)
     python = folder / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    run(
-        python,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        f"{wheel}[test]",
-        "-c",
-        "constraints.txt",
-    )
+    quiet = ("--quiet", "--disable-pip-version-check", "-c", "constraints.txt")
+    run(python, "-m", "pip", "install", *quiet, f"{wheel}[test]")
     where = "import coxfield, sys; print(coxfield.__file__); sys.exit(sys.prefix not in coxfield.__file__)"
     run(python, "-c", where, cwd=source)
     run(python, "-m", "pip", "check")
