@@ -5,6 +5,7 @@ import argparse
 from benchmarks import (
     arrays,
     cross_validation,
+    dask_cluster,
     few_labels,
     gaussian_field,
     guaranteed_sets,
@@ -44,6 +45,7 @@ for benchmark in (
     permanental,
     samplers,
     arrays,
+    dask_cluster,
     import_time,
 ):
     benchmark.run(quick=options.quick)

@@ -43,7 +43,7 @@ def use(n_jobs: int | None) -> Iterator[None]:
     if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
         raise ValueError(f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}")
     # Settled at once: inside, limits on the BLAS would change what None means.
-    token = _CHOSEN.set(count() if n_jobs is None else joblib.effective_n_jobs(n_jobs))
+    token = _CHOSEN.set(count() if n_jobs is None else _here(n_jobs))
     try:
         yield
     finally:
@@ -55,9 +55,21 @@ def count() -> int:
     chosen = _CHOSEN.get()
     if chosen is not None:
         return chosen
-    if get_active_backend()[1] is not None:  # inside a `joblib.parallel_config`
+    if get_active_backend()[1] is not None and not elsewhere():  # inside a `joblib.parallel_config`
         return joblib.effective_n_jobs(None)
     return max([library["num_threads"] for library in _controller("blas").info()] or [1])
+
+
+def elsewhere() -> bool:
+    """Whether jobs of joblib go to a cluster here: inside a `joblib.parallel_config(backend="dask")`."""
+    return type(get_active_backend()[0]).__name__ == "DaskDistributedBackend"
+
+
+def _here(n_jobs: int) -> int:
+    """The number of threads of this machine that `n_jobs` means; the processors of a cluster are not counted."""
+    if not elsewhere():
+        return joblib.effective_n_jobs(n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, joblib.cpu_count() + 1 + n_jobs)
 
 
 @contextmanager

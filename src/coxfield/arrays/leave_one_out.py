@@ -35,7 +35,7 @@ def loo_log_sums(
     labelled: Labelled, covariances: PerClass, factors: NDArray, done: Callable[[float], None]
 ) -> Iterator[NDArray]:
     """Leave-one-out log class sums for each factor of the length scale; see `selection.loo_sums.loo_log_sums`."""
-    unit, batches = in_batches(labelled, factors)
+    unit, batches = in_batches(len(labelled), labelled.n_classes, factors)
     library = Library.of(labelled.X)
     store = store_arrays(labelled, covariances.map(lambda each: each.rescaled(length=unit)), library)
     for some in batches:

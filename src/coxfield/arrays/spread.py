@@ -9,7 +9,7 @@ import numpy as np
 from coxfield.arrays.library import Library, to_numpy
 from coxfield.arrays.tiles import slices
 from coxfield.kernels.sklearn_tree import length_unit
-from coxfield.selection.grid import ROWS, distance_of, variances_of
+from coxfield.selection.grid import ROWS, Moments
 from coxfield.utils.powers_of_two import units_of
 
 if TYPE_CHECKING:
@@ -42,4 +42,4 @@ def typical_distance(X, length_scale, weights: NDArray, library: Library) -> flo
         moved = library.doubled(X[some, :]) / divisors - library.doubled(origin) / divisors
         counts = library.array(weights[some])
         first, second = first + counts @ moved, second + counts @ (moved * moved)
-    return distance_of(variances_of(to_numpy(first), to_numpy(second), weights.sum()), units, length_scale)
+    return Moments(units, float(weights.sum()), to_numpy(first), to_numpy(second)).distance(length_scale)

@@ -83,6 +83,34 @@ def sums_at(
     watch: Watch | None = None,
 ) -> ClassSums:
     """`class_sums` of n queries that are already in the coordinates of each group."""
+    quick = quick_sums(store, queries, n, leave_out, watch)
+    for group, points, wrong in zip(store.groups, queries, quick.imprecise, strict=True):
+        again = np.flatnonzero(quick.faint & ~wrong)  # rows that are imprecise were taken again before
+        if points is not None and again.size:
+            _take_again(quick.sums, group, points, again, leave_out, watch)
+    return quick.sums
+
+
+@dataclass(frozen=True)
+class QuickSums:
+    """Class sums before rows that are faint are summed again with care."""
+
+    sums: ClassSums
+    """Rows that are imprecise in a group were summed again with care."""
+    faint: NDArray
+    """Whether the sums of all classes have lost digits by underflow, for each row."""
+    imprecise: list[NDArray]
+    """For each group, whether rounding spoils the row."""
+
+
+def quick_sums(
+    store: Store,
+    queries: Sequence[Bound | None],
+    n: int,
+    leave_out: NDArray | None = None,
+    watch: Watch | None = None,
+) -> QuickSums:
+    """`sums_at`, except for rows that are faint."""
     values = np.zeros((n, store.n_classes))
     faint, imprecise = np.ones(n, dtype=bool), []
     for group, points in zip(store.groups, queries, strict=True):
@@ -98,10 +126,10 @@ def sums_at(
         logs = np.where(values > 0, np.log(values), -np.inf)
     found = ClassSums(values, logs)
     for group, points, wrong in zip(store.groups, queries, imprecise, strict=True):
-        again = np.flatnonzero(faint | wrong)
+        again = np.flatnonzero(wrong)
         if points is not None and again.size:
             _take_again(found, group, points, again, leave_out, watch)
-    return found
+    return QuickSums(found, faint, imprecise)
 
 
 def _group_sums(group: Group, queries: Bound, leave_out, watch: Watch | None) -> NDArray:

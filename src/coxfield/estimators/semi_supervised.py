@@ -26,7 +26,6 @@ from coxfield.utils.numbers import number_from_zero
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from coxfield.engine.decision import Scores, StatedScores
     from coxfield.utils.randomness import RandomState
 
 SELECTIONS = ("cv_error", None)
@@ -255,7 +254,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
     def _precision(self):
         return self.classifier_._precision if hasattr(self, "classifier_") else np.dtype(float)
 
-    def _scores(self, X) -> Scores | StatedScores:
+    def _scores(self, X) -> Any:
         """Scores of new points, with `label_distributions_` as data."""
         check_is_fitted(self)
         X = check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)

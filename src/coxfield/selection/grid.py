@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,45 +45,61 @@ def typical_distance(X, length_scale=1.0, weights: NDArray | None = None) -> flo
     1.414, 0.707, 1.414
     """
     units = feature_units(X)
-    return distance_of(_variances(X, units, weights), units, length_scale)
+    return moments(X, units, in_units(X[:1], units), weights).distance(length_scale)
 
 
-def distance_of(variances: NDArray, units: NDArray, length_scale) -> float:
-    """`typical_distance` from the variance of each feature, which is in the unit of the feature."""
-    varied = variances > 0
-    if not varied.any():
-        return 0.0
-    lengths = np.broadcast_to(np.asarray(length_scale, dtype=float), varied.shape)[varied]
-    own = np.log2(units[varied])
-    unit = np.floor((np.log2(variances[varied]) / 2 - np.log2(lengths) + own).max())
-    with np.errstate(over="ignore"):  # a length scale so long that the feature does not count
-        scaled = np.ldexp(lengths, (unit - own).astype(int))
-        root = np.sqrt(2 * np.sum(variances[varied] / np.square(scaled)))
-        return float(min(np.ldexp(root, int(unit)), np.finfo(float).max))
+@dataclass(frozen=True)
+class Moments:
+    """Weighted sums over rows, from which the variances of the features follow. Those of several sets of rows add."""
+
+    units: NDArray
+    """Of each feature, a power of two."""
+    total: float
+    """Sum of the weights."""
+    first: NDArray
+    """Sum of the differences from an origin."""
+    second: NDArray
+    """Sum of their squares."""
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.units, self.total + other.total, self.first + other.first, self.second + other.second)
+
+    @property
+    def variances(self) -> NDArray:
+        """The variance of each feature, in its unit."""
+        variance = self.second / self.total - np.square(self.first / self.total)
+        # So small a difference of equal numbers is rounding.
+        variance[variance <= 4 * np.finfo(float).eps * self.second / self.total] = 0
+        return variance
+
+    def distance(self, length_scale) -> float:
+        """Root mean square of |x - x'| / length_scale over all pairs of rows."""
+        variances = self.variances
+        varied = variances > 0
+        if not varied.any():
+            return 0.0
+        lengths = np.broadcast_to(np.asarray(length_scale, dtype=float), varied.shape)[varied]
+        own = np.log2(self.units[varied])
+        unit = np.floor((np.log2(variances[varied]) / 2 - np.log2(lengths) + own).max())
+        with np.errstate(over="ignore"):  # a length scale so long that the feature does not count
+            scaled = np.ldexp(lengths, (unit - own).astype(int))
+            root = np.sqrt(2 * np.sum(variances[varied] / np.square(scaled)))
+            return float(min(np.ldexp(root, int(unit)), np.finfo(float).max))
 
 
-def _variances(X, units: NDArray, weights: NDArray | None) -> NDArray:
-    """The variance of each feature, in its unit."""
+def moments(X, units: NDArray, origin, weights: NDArray | None = None) -> Moments:
+    """The moments of some rows about an origin that is a row in these units; sparse rows are not moved."""
     weights = np.ones(X.shape[0]) if weights is None else weights.astype(float)
-    moments = _sparse_moments if sparse.issparse(X) else _dense_moments
-    total, first, second = weights.sum(), np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    origin = in_units(X[:1], units)
+    sums_of = _sparse_moments if sparse.issparse(X) else _dense_moments
+    first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for part in gen_batches(X.shape[0], ROWS):
-        sums = moments(in_units(X[part], units), origin, weights[part])
+        sums = sums_of(in_units(X[part], units), origin, weights[part])
         first, second = first + sums[0], second + sums[1]
-    return variances_of(first, second, total)
-
-
-def variances_of(first: NDArray, second: NDArray, total: float) -> NDArray:
-    """Variances from weighted sums of numbers and of their squares."""
-    variance = second / total - np.square(first / total)
-    # So small a difference of equal numbers is rounding.
-    variance[variance <= 4 * np.finfo(float).eps * second / total] = 0
-    return variance
+    return Moments(units, float(weights.sum()), first, second)
 
 
 def _dense_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
-    """Weighted sums of z and z^2 over some rows, where z is the difference from the first row of the data."""
+    """Weighted sums of z and z^2 over some rows, where z is the difference from the origin."""
     moved = rows.astype(float) - origin
     return weights @ moved, weights @ np.square(moved)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from coxfield import threads
 from coxfield.field.cuts.solve import find
@@ -100,27 +101,61 @@ def cv_path(
     SelectionPath
         With columns "factor", "cv_error" and "trivial".
     """
-    tell = done or (lambda count: None)
-    solver = {"tolerance": tolerance, "max_rounds": max_rounds}
     pairs = nearest_pairs(bind_precisely(covariances.distinct[0], X), NEIGHBOURS)
     everything = Task.of(pairs, codes, np.zeros(0, int))
-    tasks = [Task.of(pairs, codes, rows) for rows in folds(codes, n_folds)]
+    tasks = tuple(Task.of(pairs, codes, rows) for rows in folds(codes, n_folds))
+    solver = {"tolerance": tolerance, "max_rounds": max_rounds}
+    tried = _Tried(X, codes, covariances, mean, everything, tasks, solver)
+    tell = done or (lambda count: None)
+    rows = tried.path(factors.tolist(), tell, even_trivial=False)
+    if all(row["trivial"] for row in rows):
+        rows = tried.path(factors.tolist(), tell, even_trivial=True)
+    return SelectionPath.of(rows, ("cv_error",))
 
-    def judged(factor: float, *, even_trivial: bool) -> dict[str, float]:
-        everyone = AllPoints.at(X, covariances, mean, factor)
+
+@dataclass(frozen=True)
+class _Tried:
+    """What all length scales share."""
+
+    X: Any
+    codes: NDArray
+    covariances: PerClass[Covariance]
+    mean: NDArray
+    everything: Task
+    """No label is hidden."""
+    tasks: tuple[Task, ...]
+    """One per fold."""
+    solver: dict[str, Any]
+
+    def path(self, factors: list[float], tell: Callable[[int], None], *, even_trivial: bool) -> list[dict]:
+        """The error of each factor: one after the other, or on a cluster if jobs of joblib go there."""
+        if not threads.elsewhere():
+            return [self.judged(factor, tell, even_trivial=even_trivial) for factor in factors]
+        jobs = (delayed(_cross_validate)(self, factor, even_trivial) for factor in factors)
+        rows = []
+        for row in Parallel(return_as="generator")(jobs):
+            tell(1 + len(self.tasks))
+            rows.append(row)
+        return rows
+
+    def judged(self, factor: float, tell: Callable[[int], None], *, even_trivial: bool) -> dict[str, float]:
+        """The error of one factor."""
+        everyone = AllPoints.at(self.X, self.covariances, self.mean, factor)
         with threads.alone() if everyone.held else nullcontext():
-            trivial = len(np.unique(everything.labels(everyone, solver)[codes < 0])) < 2
+            labels = self.everything.labels(everyone, self.solver)
+            trivial = len(np.unique(labels[self.codes < 0])) < 2
             tell(1)
             if trivial and not even_trivial:
-                tell(len(tasks))
+                tell(len(self.tasks))
                 return {"factor": factor, "cv_error": np.nan, "trivial": trivial}
             wrong = 0
-            for task in tasks:
-                wrong += int((task.labels(everyone, solver)[task.hidden] != codes[task.hidden]).sum())
+            for task in self.tasks:
+                found = task.labels(everyone, self.solver)[task.hidden]
+                wrong += int((found != self.codes[task.hidden]).sum())
                 tell(1)
-            return {"factor": factor, "cv_error": wrong / np.sum(codes >= 0), "trivial": trivial}
+            return {"factor": factor, "cv_error": wrong / np.sum(self.codes >= 0), "trivial": trivial}
 
-    rows = [judged(factor, even_trivial=False) for factor in factors.tolist()]
-    if all(row["trivial"] for row in rows):
-        rows = [judged(factor, even_trivial=True) for factor in factors.tolist()]
-    return SelectionPath.of(rows, ("cv_error",))
+
+def _cross_validate(tried: _Tried, factor: float, even_trivial: bool) -> dict[str, float]:
+    """One length scale, as a job; its name is what the dashboard of a cluster shows."""
+    return tried.judged(factor, lambda count: None, even_trivial=even_trivial)

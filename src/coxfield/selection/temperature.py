@@ -6,6 +6,7 @@ softmax(mu + v G) is convex in v, so its derivative changes sign once.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ from scipy.special import log_softmax, softmax
 from coxfield.selection import uniform_label
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
 # Bounds of the log of v times the largest score. At the lower one, probabilities are practically uniform. The upper one
@@ -44,16 +47,37 @@ def best_log_variance(log_scores: NDArray, mean: NDArray, y: NDArray, weights: N
     guess : float
         Where to look first: log v plus the largest of `log_scores`.
     """
-    largest = log_scores.max()
+    largest = float(log_scores.max())
     if np.isneginf(largest):
         return 0.0
-    scores = np.exp(log_scores - largest)
-    wanted = uniform_label.mixed(scores, y, weights.sum())
+    return least_loss(Slope.of(log_scores, mean, y, weights, largest, weights.sum()).at, largest, guess)
 
-    def slope(log_v: float) -> float:
-        """Derivative of the loss by v, in units of the largest score."""
-        return float(weights @ (np.einsum("ij,ij->i", softmax(mean + np.exp(log_v) * scores, axis=1), scores) - wanted))
 
+@dataclass(frozen=True)
+class Slope:
+    """Derivative by v of the loss of some rows. Those of several sets of rows add up."""
+
+    scores: NDArray
+    """In units of the largest score of all rows."""
+    wanted: NDArray
+    """The score of each row under its label, with the uniform label mixed in."""
+    mean: NDArray
+    weights: NDArray
+
+    @classmethod
+    def of(cls, log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, largest: float, total: float):
+        """From log scores; `largest` is the largest of all rows, and `total` the weight of all rows."""
+        scores = np.exp(log_scores - largest)
+        return cls(scores, uniform_label.mixed(scores, y, total), mean, weights)
+
+    def at(self, log_v: float) -> float:
+        """The derivative, in units of the largest score."""
+        expected = np.einsum("ij,ij->i", softmax(self.mean + np.exp(log_v) * self.scores, axis=1), self.scores)
+        return float(self.weights @ (expected - self.wanted))
+
+
+def least_loss(slope: Callable[[float], float], largest: float, guess: float) -> float:
+    """The log of v where the slope of the loss of all rows changes its sign; `largest` is the largest log score."""
     highest = min(HIGHEST, LARGEST + largest)
     # Where sums have logarithms of -1e18, the difference is rounded by more than the range of log v.
     return min(_sign_change(slope, guess, min(LOWEST, highest), highest) - largest, LARGEST)

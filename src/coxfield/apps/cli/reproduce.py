@@ -33,6 +33,14 @@ def reproduce(
             "--jobs", "-j", callback=options.check_jobs, help="Number of processes; -1 for one per processor."
         ),
     ] = -1,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Scheduler of a Dask cluster whose workers do the tasks instead of --jobs.",
+        ),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Compute again what has been computed before.")] = False,
     names: Annotated[bool, typer.Option("--list", help="List the items and exit.")] = False,
     quiet: options.QuietOption = False,
@@ -42,13 +50,15 @@ def reproduce(
     The page is FOLDER/index.html, and needs no other file. Results are kept in FOLDER/records. They are used again as
     long as the code that made them is the same, so a run that was stopped continues where it was. MNIST and BCI are
     downloaded, or read from the folder that the environment variable COXFIELD_DATA names. The oil flow data and STL-10
-    are in no package and are read from that folder only. An item without its data says so on the page.
+    are in no package and are read from that folder only. Workers of a Dask cluster need the same folder. An item
+    without its data says so on the page.
 
     \b
     Examples:
       coxfield reproduce --quick
       coxfield reproduce table-1 figure-circles
       COXFIELD_DATA=~/data coxfield reproduce --jobs 2 -o report
+      coxfield reproduce --dask tcp://127.0.0.1:8786
     """  # noqa: D301
     from coxfield.apps.experiments import items as catalogue
     from coxfield.apps.report.records import Records
@@ -61,7 +71,7 @@ def reproduce(
     _check_output(output)
     records = Records(output / "records")
     tasks = [task for item in chosen for task in item.tasks(quick)]
-    counts, failures = _perform(tasks, records, jobs, again, messages.watched(quiet))
+    counts, failures = _perform(tasks, records, (jobs, dask), again, messages.watched(quiet))
     page = _write(list(catalogue.ITEMS.values()), records, output)
     if not quiet:
         messages.print_summary({"tasks": _counted(counts), "page": str(page)}, err=True)
@@ -80,9 +90,12 @@ def _check_output(output: Path) -> None:
 
 
 def _perform(
-    tasks: "Sequence[Task]", records: "Records", jobs: int, again: bool, watched: bool
+    tasks: "Sequence[Task]", records: "Records", where: "tuple[int, str | None]", again: bool, watched: bool
 ) -> "tuple[Counter[str], list[Record]]":
-    """Do the tasks without a current result. Return the number of tasks per outcome, and the failures."""
+    """Do the tasks without a current result. Return the number of tasks per outcome, and the failures.
+
+    `where` is the number of processes, and the address of a cluster if there is one.
+    """
     from coxfield.apps.report.perform import perform
     from coxfield.apps.report.records import FAILED
     from coxfield.progress import progress
@@ -91,7 +104,7 @@ def _perform(
     counts = Counter({"reused": len(tasks) - len(todo)})
     failures = []
     with progress(f"{len(todo)} tasks", len(todo), watched) as done:
-        for record in perform(todo, records, n_jobs=jobs):
+        for record in perform(todo, records, n_jobs=where[0], cluster=where[1]):
             counts[record.status] += 1
             failures += [record] if record.status == FAILED else []
             done(1)

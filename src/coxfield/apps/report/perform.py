@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from itertools import chain
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from coxfield.apps.report.records import Records
     from coxfield.apps.report.tasks import Task
 
+PATIENCE = 10  # seconds to wait for a scheduler
 
-def perform(tasks: Sequence[Task], records: Records, *, n_jobs: int = 1) -> Iterator[Record]:
+
+def perform(
+    tasks: Sequence[Task], records: Records, *, n_jobs: int = 1, cluster: str | None = None
+) -> Iterator[Record]:
     """Do tasks. Each record is kept as soon as it is made, and yielded.
 
     Parameters
@@ -31,12 +36,39 @@ def perform(tasks: Sequence[Task], records: Records, *, n_jobs: int = 1) -> Iter
     n_jobs : int
         Number of processes; -1 for one per processor. Tasks that must be alone come first, one after the other, in
         this process.
+    cluster : str, optional
+        Address of the scheduler of a Dask cluster, whose workers do the other tasks instead of processes here.
     """
-    for record in chain(
-        map(attempt, (t for t in tasks if t.alone)), _together([t for t in tasks if not t.alone], n_jobs)
-    ):
+    alone, others = [t for t in tasks if t.alone], [t for t in tasks if not t.alone]
+    together = _together(others, n_jobs) if cluster is None else _on_cluster(others, cluster)
+    for record in chain(map(attempt, alone), together):
         records.save(record)
         yield record
+
+
+def _on_cluster(tasks: Sequence[Task], address: str) -> Iterator[Record]:
+    """Do tasks on a Dask cluster."""
+    with connected(address), parallel_config(backend="dask"):
+        parallel = Parallel(return_as="generator_unordered", batch_size=1)
+        yield from parallel(delayed(attempt)(task) for task in tasks)
+
+
+@contextmanager
+def connected(address: str) -> Iterator[None]:
+    """A context in which jobs of joblib may go to the cluster at an address."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ValueError("a cluster needs dask and distributed: pip install 'coxfield[dask]'") from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=True)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"there is no Dask scheduler at {address} ({type(error).__name__}): start one by `dask scheduler`, "
+            "and give the address that it prints, such as tcp://127.0.0.1:8786"
+        ) from None
+    with client:
+        yield
 
 
 def _together(tasks: Sequence[Task], n_jobs: int) -> Iterator[Record]:

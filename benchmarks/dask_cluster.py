@@ -1,0 +1,256 @@
+"""`DaskLGCPClassifier` on a cluster of two processes: beside one machine, within little memory, and its growth.
+
+`python -m benchmarks.dask_cluster --costs` compares the formulas of docs/scaling.md with measurements.
+"""
+
+import argparse
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from benchmarks.harness import Row, console, images, seconds, show
+from coxfield import LGCPClassifier
+
+KERNEL = RBF(2.0)
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "dask_growth.png"
+BIG = {"n": 10**8, "q": 10**6, "d": 784, "classes": 10, "shards": 10**4, "workers": 100, "rows": 10**4, "scales": 30}
+
+
+def run(quick=False):
+    if not _has_dask():
+        return
+    beside_memory(*((6000, 2000) if quick else (60_000, 10_000)))
+    little_memory(450 if quick else 700)
+    growth(*((2000, 1000) if quick else (10_000, 5000)), save=not quick)
+    costs(quick)
+
+
+def _has_dask():
+    try:
+        import coxfield.dask  # noqa: F401
+    except ImportError as error:
+        console.print(f"The cluster is left out: {error}")
+        return False
+    return True
+
+
+@contextmanager
+def cluster(**options):
+    """A client of two workers with one thread each, on the loopback interface."""
+    from distributed import Client, LocalCluster
+
+    import dask
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": 0, "host": "127.0.0.1", **options}
+    with (
+        dask.config.set({"distributed.worker.memory.spill": False, "distributed.worker.memory.target": False}),
+        LocalCluster(dashboard_address="127.0.0.1:0", silence_logs=50, **options) as workers,
+        Client(workers) as client,
+    ):
+        yield client
+
+
+def held(array, rows):
+    """An array on the workers, in chunks of rows."""
+    import dask.array as da
+    from distributed import wait
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        there = da.from_array(array, chunks=(rows, *array.shape[1:])).persist()
+        wait(there)
+    return there
+
+
+def fitted(X, y, rows):
+    from coxfield.dask import DaskLGCPClassifier
+
+    return DaskLGCPClassifier(KERNEL, selection=None).fit(held(X, rows), held(y, rows))
+
+
+def beside_memory(n, q):
+    """Two workers with one thread each, beside two threads of the estimator in memory."""
+    X, y, Q = images(n, q, np.float32)
+    here = LGCPClassifier(KERNEL, selection=None, n_jobs=2).fit(X, y)
+    alone = seconds(lambda: here.predict_proba(Q), 1)
+    with cluster():
+        clf, queries = fitted(X, y, n // 6), held(Q, q // 8)
+        clf.predict_proba(queries[: q // 4]).compute()  # workers import and compile before the clock starts
+        there = seconds(lambda: clf.predict_proba(queries).compute(), 1)
+        apart = np.abs(clf.predict_proba(queries[: q // 8]).compute() - here.predict_proba(Q[: q // 8])).max()
+    rows = [
+        Row("in memory, two threads", f"{alone:.1f} s"),
+        Row("two workers with one thread each", f"{there:.1f} s"),
+        Row("ratio", f"{there / alone:.2f}", "at most 1.25"),
+        Row("largest difference of probabilities", f"{apart:.1g}"),
+    ]
+    show(f"Probabilities of {q:,} queries from {n:,} points, 784 features, float32, 10 classes", rows)
+
+
+def little_memory(limit, rows=5000):
+    """Training points that are four times larger than the memory of a worker, made again whenever they are needed."""
+    import dask.array as da
+
+    from coxfield.dask import DaskLGCPClassifier
+
+    n = 4 * limit * 2**20 // (784 * 4) // rows * rows
+    X = da.random.default_rng(0).random((n, 784), dtype="f4", chunks=(rows, 784))
+    y = (X[:, 0] > 0.5).astype(int)
+    with cluster(memory_limit=limit * 2**20) as client:
+        clf = DaskLGCPClassifier(selection="loo_log_loss", length_scales=[8.0, 4.0], selection_rows=100, random_state=0)
+        taken = seconds(lambda: clf.fit(X, y), 1)
+        asked = seconds(lambda: clf.predict(X[:200]).compute(), 1)
+        peaks = client.run(_peak_megabytes).values()
+        restarts = client.run_on_scheduler(_failures)
+    table = [
+        Row("training points", f"{n * 784 * 4 / 2**20:.0f} MiB", f"{4 * limit} MiB"),
+        Row("most memory of a worker", f"{max(peaks):.0f} MiB", f"below {limit} MiB"),
+        Row("fit, 100 rows choose", f"{taken:.0f} s"),
+        Row("predict 200 rows", f"{asked:.0f} s"),
+        Row("tasks that failed", str(restarts), "0"),
+    ]
+    show(f"{n:,} points, 784 features, float32, memory limit {limit} MiB, nothing spilled", table)
+
+
+def _failures(dask_scheduler):
+    return sum(group.states.get("erred", 0) for group in dask_scheduler.task_groups.values())
+
+
+def _peak_megabytes():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def worked(client, job):
+    """Processor time that the workers take for a job."""
+    before = sum(client.run(time.process_time).values())
+    job()
+    return sum(client.run(time.process_time).values()) - before
+
+
+def growth(rows, some, save=False):
+    """Processor time against the number of shards, and against the number of blocks of queries."""
+    counts = (2, 4, 8, 16)
+    rng = np.random.default_rng(0)
+    X, y = 0.4 * rng.random((counts[-1] * rows, 784), dtype=np.float32), rng.integers(10, size=counts[-1] * rows)
+    Q = 0.4 * rng.random((counts[-1] * some, 784), dtype=np.float32)
+    by_shards, by_queries = [], []
+    with cluster() as client:
+        clf = fitted(X[:rows], y[:rows], rows)
+        clf.predict(held(Q[:some], some)).compute()
+        for count in counts:
+            clf, queries = fitted(X[: count * rows], y[: count * rows], rows), held(Q[: 4 * some], some)
+            by_shards.append(worked(client, lambda clf=clf, queries=queries: clf.predict_proba(queries).compute()))
+        clf = fitted(X[: 4 * rows], y[: 4 * rows], rows)
+        for count in counts:
+            queries = held(Q[: count * some], some)
+            by_queries.append(worked(client, lambda clf=clf, queries=queries: clf.predict_proba(queries).compute()))
+    times = {f"shards of {rows:,} points": by_shards, f"blocks of {some:,} queries": by_queries}
+    slopes = {name: np.polyfit(np.log(counts), np.log(taken), 1)[0] for name, taken in times.items()}
+    table = [Row(name, ", ".join(f"{t:.1f} s" for t in taken)) for name, taken in times.items()]
+    table += [Row(f"exponent, {name}", f"{slope:.2f}", "0.95 to 1.05") for name, slope in slopes.items()]
+    show(f"Processor time of {counts} shards or blocks, 784 features, float32", table)
+    if save:
+        draw(counts, times, slopes)
+
+
+def draw(counts, times, slopes, path=PICTURE):
+    """The growth, as a picture."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
+    for name, taken in times.items():
+        axes.loglog(counts, taken, "o-", base=2, label=f"{name}: exponent {slopes[name]:.2f}")
+    axes.set(xlabel="number of shards, or of blocks of queries", ylabel="processor time in s")
+    axes.set_xticks(counts, [str(count) for count in counts])
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def cost(n, q, d, classes, shards, workers, width=4):
+    """The formulas of docs/scaling.md for a prediction."""
+    other = (workers - 1) / workers
+    return {
+        "operations": n * q * (2 * d + 20),
+        "moved": (workers - 1) * q * d * width + other * q * shards * (16 * classes + 1) + q * classes * width,
+        "held": n * (d * width + 8),
+    }
+
+
+def fit_cost(n, rows, d, classes, shards, workers, scales, width=4):
+    """The formulas of docs/scaling.md for a selection; all rows are looked at once before it."""
+    other = (workers - 1) / workers
+    return {
+        "operations": rows * n * (2 * 2 * d + 6 * scales),
+        "moved": 2 * (workers - 1) * rows * d * width + other * shards * rows * 8 * classes * scales,
+        "held": 8 * rows * classes * scales,
+    }
+
+
+def _received(dask_worker):
+    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+
+def _held(dask_worker):
+    return sum(getattr(value, "nbytes", 0) for value in dask_worker.data.values())
+
+
+def costs(quick=False):
+    """Formulas beside measurements at three sizes, and what they say of a hundred million points."""
+    rng, table = np.random.default_rng(0), []
+    sizes = (
+        [(4000, 1000), (8000, 2000), (16_000, 4000)] if quick else [(20_000, 5000), (40_000, 5000), (60_000, 10_000)]
+    )
+    for n, q in sizes:
+        X, Q = (0.4 * rng.random((m, 784), dtype=np.float32) for m in (n, q))
+        y, said = rng.integers(10, size=n), cost(n, q, 784, 10, 4, 2)
+        with cluster() as client:
+            clf, queries = fitted(X, y, n // 4), held(Q, q // 4)
+            clf.predict(queries[: q // 4]).compute()
+            inside = sum(client.run(_held).values()) - Q.nbytes
+            before = sum(client.run(_received).values())
+            taken = worked(client, lambda clf=clf, queries=queries: clf.predict_proba(queries).compute())
+            moved = sum(client.run(_received).values()) - before
+        rate = said["operations"] / taken
+        table += [
+            Row(f"{n:,} x {q:,}: operations", f"{taken:.1f} s", f"{said['operations']:.3g}, {rate / 1e9:.0f} per ns"),
+            Row("   bytes moved between workers", f"{moved / 1e6:.1f} MB", f"at most {said['moved'] / 1e6:.1f} MB"),
+            Row("   bytes held", f"{inside / 1e6:.1f} MB", f"{said['held'] / 1e6:.1f} MB"),
+        ]
+    show("Costs of a prediction on two workers, 4 shards, 4 blocks: measured and by formula", table)
+    far(rate)
+
+
+def far(rate):
+    """A hundred million points on a hundred workers, at the rate that was measured here."""
+    size = {name: BIG[name] for name in ("n", "d", "classes", "shards", "workers")}
+    one = cost(q=BIG["q"], **size)
+    choice = fit_cost(rows=BIG["rows"], scales=BIG["scales"], **size)
+    rows = []
+    for name, said in (("a million predictions", one), ("selection by 10,000 rows", choice)):
+        hours = said["operations"] / rate / BIG["workers"] / 3600
+        rows += [
+            Row(f"{name}: operations", f"{said['operations']:.2g}, {hours:.1f} h"),
+            Row("   bytes moved per worker", f"{said['moved'] / BIG['workers'] / 1e9:.1f} GB"),
+            Row("   bytes held per worker", f"{said['held'] / BIG['workers'] / 1e9:.2f} GB"),
+        ]
+    show(
+        "A hundred million points of 784 float32 features on 100 workers, by formula, at the rate of this machine", rows
+    )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--costs", action="store_true", help="only formulas beside measurements")
+    options = parser.parse_args()
+    if not options.costs:
+        run(options.quick)
+    elif _has_dask():
+        costs(options.quick)

@@ -1,0 +1,280 @@
+"""`DaskLGCPClassifier`: the supervised classifier on Dask collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import dask
+from coxfield.dask import chunks
+from coxfield.dask.checks import Form
+from coxfield.dask.leave_one_out import ShardedSearch
+from coxfield.dask.pair_sums import Model, planned_scores, queries
+from coxfield.dask.reasons import DaskReasons
+from coxfield.dask.recipes import keys_of
+from coxfield.dask.results import Results
+from coxfield.dask.shards import Shards
+from coxfield.dask.spread import class_distance
+from coxfield.estimators import validation
+from coxfield.kernels.per_class import PerClass, class_kernels, class_values
+from coxfield.kernels.recognise import recognise
+from coxfield.kernels.sklearn_tree import rescale
+from coxfield.selection.grid import candidate_factors, length_scale_of
+from coxfield.utils.numbers import whole_number
+from coxfield.utils.randomness import generator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SELECTIONS = ("loo_error", "loo_log_loss", None)
+ELSEWHERE = ("mixture", "pseudo_likelihood")  # selections of LGCPClassifier that need all rows in one place
+
+
+class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
+    """`LGCPClassifier` on Dask arrays and data frames: training points stay where they are, and predictions are lazy.
+
+    The class sums of the two classifiers are the same up to rounding. Training points are shards, which are the chunks
+    of X. Queries meet shards chunk by chunk, and partial sums are joined in a tree. With a `distributed.Client` all of
+    that happens on its cluster, and without one in threads of this process.
+
+    Parameters
+    ----------
+    kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
+        Covariance function, shared or one per class. None means `RBF(1.0)`.
+    mean : float or mapping class -> float, default=0.0
+        Means mu_i of the Gaussian processes.
+    selection : {"loo_error", "loo_log_loss", None}, default="loo_error"
+        As in `LGCPClassifier`: "loo_error" is the paper's rule, "loo_log_loss" chooses length scale and signal variance
+        together by log loss, and None uses the kernel unchanged.
+    length_scales : array-like, default=None
+        Factors tried for the length scales. None for those that fit the data.
+    selection_rows : int or None, default=10_000
+        How many training rows, drawn at random, are predicted by leave-one-out in a selection. All training points are
+        in their class sums. None for all rows: then the time grows with the square of their number.
+    random_state : int, RandomState, Generator or None, default=None
+        How these rows are drawn.
+    n_jobs : int, default=1
+        Threads of each task. Dask runs as many tasks at a time as its workers have threads.
+    verbose : int, default=0
+        Above 0, show the progress of `fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : kernel, or dict class -> kernel
+    mean_ : ndarray of shape (n_classes,)
+    selection_path_, loo_error_
+        As in `LGCPClassifier`. Absent with `selection=None`.
+    X_fit_, y_fit_ : Dask arrays
+        The training points and their labels, as they were given: they are not copied, and not computed.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+
+    Notes
+    -----
+    A shard that was persisted, or that came from memory, is held by the cluster. Any other shard, such as a part of a
+    file, is read again for each block of queries, so that all shards together need not fit into memory. Persist the
+    training points if they fit and take long to make.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from coxfield.dask import DaskLGCPClassifier
+    >>> from coxfield.datasets import load_synth
+    >>> synth = load_synth()
+    >>> X, y = da.from_array(synth.X_train, chunks=(100, 2)), da.from_array(synth.y_train, chunks=100)
+    >>> clf = DaskLGCPClassifier().fit(X, y)
+    >>> labels = clf.predict(da.from_array(synth.X_test, chunks=(500, 2)))
+    >>> labels.chunks, bool((labels.compute() == synth.y_test).mean() > 0.85)
+    (((500, 500),), True)
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        mean=0.0,
+        selection="loo_error",
+        length_scales=None,
+        selection_rows=10_000,
+        random_state=None,
+        n_jobs=1,
+        verbose=0,
+    ):
+        self.kernel = kernel
+        self.mean = mean
+        self.selection = selection
+        self.length_scales = length_scales
+        self.selection_rows = selection_rows
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X, y, sample_weight=None):
+        """Look at all chunks once, and choose the parameters of the covariance. Points stay where they are.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n_samples, n_features)
+            With NumPy, SciPy sparse or CuPy chunks; float32 is computed in float32. Chunks of unknown length are
+            counted. A NumPy array is cut into chunks.
+        y : Dask array or series of shape (n_samples,)
+        sample_weight : Dask array or series of shape (n_samples,), default=None
+            A point of weight w counts as w points. Rows of weight zero are dropped.
+
+        Returns
+        -------
+        self
+        """
+        if self.selection in ELSEWHERE:
+            raise ValueError(
+                f"selection={self.selection!r} needs all rows in one place: give 'loo_error' or 'loo_log_loss', which "
+                "are sums over shards, or fit LGCPClassifier on a part of the rows"
+            )
+        validation.check_option("selection", self.selection, SELECTIONS)
+        shards = self._shards_of(X, y, sample_weight).surveyed(self, self.verbose)
+        classes = shards.classes
+        assert classes is not None
+        mean = class_values(self.mean, classes, "mean", default=0.0)
+        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, classes)
+        covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
+        found: dict[str, Any] = {}
+        if self.selection is not None:
+            kernels, found = self._selected(shards, kernels, mean)
+            covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
+        for earlier in ("selection_path_", "loo_error_"):
+            self.__dict__.pop(earlier, None)
+        self.__dict__.update(found)
+        self.classes_, self.mean_, self._shards = classes, mean, shards
+        self.kernel_ = validation.shown_kernel(kernels, self.kernel, classes)
+        self._model = Model(shards.form, classes, covariances, mean, self.n_jobs)
+        return self
+
+    def _shards_of(self, X, y, sample_weight) -> Shards:
+        """What was given, in chunks of the same rows. Nothing is computed."""
+        if y is None:
+            raise ValueError("DaskLGCPClassifier requires y to be passed, but the target y is None: give y")
+        given = chunks.points(X)
+        validate_data(self, _example(given), skip_check_array=True)
+        form = Form(given.precision, given.n_features, given.names)
+        weights = None if sample_weight is None else chunks.column(sample_weight, given.X, "sample_weight")
+        return Shards(given.X, chunks.column(y, given.X, "y"), weights, form)
+
+    def _selected(self, shards: Shards, kernels: PerClass, mean: NDArray) -> tuple[PerClass, dict]:
+        """The kernels that leave-one-out prefers, and what describes the choice."""
+        search = ShardedSearch(
+            mean=mean,
+            criterion=str(self.selection),
+            bounded=self.kernel is not None,
+            refine=self.length_scales is None,
+            set_variance=self.kernel is None or self.selection == "loo_log_loss",
+            verbose=self.verbose,
+            rows=self._drawn(shards),
+            n_jobs=self.n_jobs,
+        )
+        distance = class_distance(shards, kernels)
+        factors = candidate_factors(kernels.distinct, distance, self.length_scales, bounded=search.bounded)
+        path = search.path(shards, kernels, factors)  # type: ignore[arg-type]
+        factor, variance = path.chosen("factor"), path.chosen("variance")
+        table = path.table(length_scale_of(kernels.distinct))
+        chosen = kernels.map(lambda kernel: rescale(kernel, factor, variance))
+        return chosen, {"selection_path_": table, "loo_error_": path.chosen("loo_error")}
+
+    def _drawn(self, shards: Shards) -> dict[int, NDArray] | None:
+        """Rows of each chunk whose losses count; None for all of them."""
+        lengths = shards.known.lengths
+        n = sum(lengths)
+        if self.selection_rows is None:
+            return None
+        most = whole_number("selection_rows", self.selection_rows)
+        rows = np.arange(n) if n <= most else np.sort(generator(self.random_state).choice(n, most, replace=False))
+        ends = np.cumsum(lengths)
+        of = np.searchsorted(ends, rows, side="right")
+        return {int(k): rows[of == k] - shards.starts[k] for k in np.unique(of)}
+
+    @property
+    def X_fit_(self):  # noqa: N802
+        """The training points, as a Dask array."""
+        return self._shards.X
+
+    @property
+    def y_fit_(self):
+        """The labels of the training points, as a Dask array."""
+        return self._shards.y
+
+    def _planned(self, X) -> Results:
+        """Scores of new points, not computed yet."""
+        given = self._queries(X)
+        plan = self._shards.plan(given.X)
+        model, form = plan.value("model", self._model), plan.value("form", self._model.form)
+        references = self._shards.references
+        blocks = [plan.add("queries", queries, form, number, key) for number, key in enumerate(keys_of(given.X))]
+        keys = [planned_scores(plan, model, block, references) for block in blocks]
+        return Results(plan, keys, given.lengths, self.classes_, self._model.form.precision, here=given.here)
+
+    def _queries(self, X) -> chunks.Given:
+        """New points with the right columns."""
+        check_is_fitted(self)
+        given = chunks.points(X)
+        validate_data(self, _example(given), reset=False, skip_check_array=True)
+        return given
+
+    def class_scores(self, X):
+        """The score of each class; see `LGCPClassifier.class_scores`.
+
+        Parameters
+        ----------
+        X : Dask array or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Dask array of shape (n_samples, n_classes)
+            Not computed yet, in the same chunks of rows; of a NumPy array, a NumPy array. This is so for all
+            predictions.
+        """
+        return self._planned(X).class_scores()
+
+    def decision_function(self, X):
+        """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more."""
+        return self._planned(X).decision_function()
+
+    def predict_log_proba(self, X):
+        """Log probabilities of the classes."""
+        return self._planned(X).log_probabilities()
+
+    def predict_proba(self, X):
+        """Probabilities of the classes."""
+        return self._planned(X).probabilities()
+
+    def predict(self, X):
+        """Most probable class of each row; if every covariance underflows, the class of the nearest neighbour."""
+        return self._planned(X).labels()
+
+    def predict_with_proba(self, X):
+        """Labels and probabilities together. Compute both by one `dask.compute`, and the sums are computed once."""
+        planned = self._planned(X)
+        return planned.labels(), planned.probabilities()
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Share of right labels. This is computed at once."""
+        found, truth, weights = dask.compute(self.predict(X), y, sample_weight)
+        return float(accuracy_score(np.asarray(truth), found, sample_weight=weights))
+
+
+def _example(given: chunks.Given):
+    """Something with the columns of the points, for checks of their number and names."""
+    if given.names is None:
+        return np.empty((1, given.n_features))
+    import pandas as pd
+
+    return pd.DataFrame(np.empty((1, given.n_features)), columns=list(given.names))

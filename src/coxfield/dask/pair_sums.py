@@ -1,0 +1,162 @@
+"""Class sums of a block of queries: over one shard, joined over shards, and again with care where they are faint.
+
+On one machine a row is faint if the sums of all classes over all points have lost digits. No shard can know that. So
+each shard returns quick sums and says which rows are faint for it. The rows that are faint for every shard are summed
+again, as logarithms, in a second turn. The decision is the same as on one machine, and costs nothing if no row is
+faint: shards that are not held are not even read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coxfield import threads
+from coxfield.dask.shards import Shard, read
+from coxfield.engine.class_sums import ClassSums, careful_log_sums, queries_of, quick_sums
+from coxfield.engine.decision import Scores, prior_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.dask.checks import Form
+    from coxfield.dask.plan import Plan
+    from coxfield.kernels.per_class import PerClass
+
+
+@dataclass(frozen=True)
+class Model:
+    """What every task needs to know."""
+
+    form: Form
+    classes: NDArray
+    covariances: PerClass
+    mean: NDArray
+    n_jobs: int | None
+
+    def shard(self, number: int, X, y, weights) -> Shard:
+        """A shard in memory."""
+        return read(self.form, self.classes, number, X, y, weights)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Queries in memory, and which training row each of them is."""
+
+    X: Any
+    shards: NDArray | None = None
+    """For leave-one-out, the number of the shard that holds each query."""
+    rows: NDArray | None = None
+    """And its row there."""
+
+    def __len__(self) -> int:
+        return self.X.shape[0]
+
+    def __getitem__(self, rows) -> Block:
+        if self.shards is None or self.rows is None:
+            return Block(self.X[rows])
+        return Block(self.X[rows], self.shards[rows], self.rows[rows])
+
+    def leave_out(self, number: int, shard: Shard) -> NDArray | None:
+        """For each query the point of a shard that it must not see, -1 for none."""
+        if self.shards is None or self.rows is None:
+            return None
+        place = np.full(int(max(self.rows.max(initial=-1), shard.rows.max(initial=-1))) + 1, -1)
+        place[shard.rows] = np.arange(len(shard.rows))
+        return np.where(self.shards == number, place[self.rows], -1)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Class sums of some queries over some shards."""
+
+    sums: ClassSums
+    faint: NDArray
+    """Whether each row has lost digits by underflow in all of these shards."""
+
+
+def queries(form: Form, number: int, X) -> Block:
+    """New points after checking them."""
+    return Block(form.points(X, number))
+
+
+def pair_sums(model: Model, block: Block, number: int, X, y, weights) -> Partial:
+    """Class sums of a block over one shard."""
+    shard = model.shard(number, X, y, weights)
+    left = block.leave_out(number, shard)
+    with threads.use(model.n_jobs):
+        store = shard.labelled.under(model.covariances)
+        found = quick_sums(store, queries_of(store, block.X), len(block), left)
+    return Partial(found.sums, found.faint)
+
+
+def joined(parts: Sequence[Partial]) -> Partial:
+    """Class sums over several sets of shards."""
+    found, faint = parts[0].sums, parts[0].faint
+    for part in parts[1:]:
+        found, faint = added(found, part.sums), faint & part.faint
+    return Partial(found, faint)
+
+
+def added(one: ClassSums, other: ClassSums) -> ClassSums:
+    """Sums over two sets of points; the logarithm of the sum is exact even where the values underflow."""
+    values, logs = one.values + other.values, np.logaddexp(one.logs, other.logs)
+    negative = (one.values < 0) | (other.values < 0)
+    if negative.any():  # some kernels may be negative, and then logarithms of parts say nothing of the whole
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(negative, np.where(values > 0, np.log(values), -np.inf), logs)
+    return ClassSums(values, logs)
+
+
+def faint_rows(partial: Partial) -> NDArray:
+    """The rows that must be summed again."""
+    return np.flatnonzero(partial.faint)
+
+
+def pair_logs(model: Model, block: Block, again: NDArray, number: int, X, y, weights) -> NDArray | None:
+    """Careful log class sums of some rows of a block over one shard; None if there is no such row."""
+    if not len(again):
+        return None
+    shard, block = model.shard(number, X, y, weights), block[again]
+    left = block.leave_out(number, shard)
+    logs = np.full((len(block), len(model.classes)), -np.inf)
+    with threads.use(model.n_jobs):
+        store = shard.labelled.under(model.covariances)
+        for group, points in zip(store.groups, queries_of(store, block.X), strict=True):
+            if points is not None:
+                logs[:, group.classes] = careful_log_sums(group, points, left)
+    return logs
+
+
+def joined_logs(parts: Sequence[NDArray | None]) -> NDArray | None:
+    """Log class sums over several sets of shards."""
+    return None if parts[0] is None else np.logaddexp.reduce([part for part in parts if part is not None])
+
+
+def scores(model: Model, block: Block, partial: Partial, again: NDArray, logs: NDArray | None) -> Scores:
+    """Scores of a block from its sums, and from the logarithms of the rows that were summed again."""
+    sums = partial.sums
+    if logs is not None:
+        values, all_logs = sums.values.copy(), sums.logs.copy()
+        values[again], all_logs[again] = ClassSums.of_logs(logs).values, logs
+        sums = ClassSums(values, all_logs)
+    return Scores(prior_terms(model.covariances, block.X, model.mean), sums)
+
+
+def planned_scores(plan: Plan, model: Any, block: Any, shards: Sequence[tuple]) -> tuple:
+    """Add the tasks that score one block against all shards, and return the key of the scores.
+
+    Parameters
+    ----------
+    plan : Plan
+    model, block : keys of a `Model` and of a `Block`
+    shards : sequence of references
+    """
+    sums = plan.tree("join", joined, [plan.add("sums", pair_sums, model, block, *parts) for parts in shards])
+    again = plan.add("faint", faint_rows, sums)
+    logs = [plan.add("faint-sums", pair_logs, model, block, again, *parts) for parts in shards]
+    return plan.add("scores", scores, model, block, sums, again, plan.tree("faint-join", joined_logs, logs))

@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.gaussian_process.kernels import RBF
+
+from coxfield.dask import DaskLGCPClassifier, spread
+from coxfield.dask.checks import Form
+from coxfield.dask.shards import Shards
+from coxfield.engine.store import Labelled
+from coxfield.kernels.per_class import PerClass
+from coxfield.selection.grid import class_distance
+from shard_cases import N, chunked, points
+from tolerances import assert_close
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("unit", [1.0, 1e200])
+@pytest.mark.parametrize("kernels", [[RBF(1.0)] * 3, [RBF(1.0), RBF(3.0), RBF(1.0)]], ids=["shared", "per class"])
+def test_the_distance_over_shards_is_that_of_all_points(make, unit, kernels):
+    X, y, _ = points()
+    X = make(unit * (X + 5))
+    weights = 1 + np.arange(N) % 3.0
+    there = Shards(chunked(X, 25), chunked(y, 25), chunked(weights, 25), Form(np.dtype(float), 3))
+    kernels = PerClass.of(kernels)
+    found = spread.class_distance(there.surveyed(DaskLGCPClassifier()), kernels)
+    # Variances are differences of moments about a row, or about 0 if points are sparse: they lose a few digits.
+    assert_close(found, class_distance(Labelled(X, y, 3, weights), kernels), terms=N, condition=100)
