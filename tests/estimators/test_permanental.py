@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, ExpSineSquared, Matern
 
 from coxfield import LGCPClassifier, PermanentalClassifier
 from coxfield.apps.experiments import permanental
@@ -331,3 +331,18 @@ def test_points_far_from_a_given_window_whose_variance_is_rounding():
     clf = PermanentalClassifier(density="janossy", window=[[-4.0, 4.0]] * 3, selection=None)
     with pytest.raises(ValueError, match="too large for Janossy densities: give a smaller variance"):
         clf.fit(X, [0, 0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("X", "options"),
+    [
+        ([[-2, 0], [0, 1]], {"kernel": ExpSineSquared(1.0, 2.0)}),
+        ([[9.0, 18.0], [11.0, 22.0], [12.0, 24.0]], {"kernel": ExpSineSquared(1.0, 2.0), "method": "exact"}),
+        ([[0.0, 0.0], [2.7e43, 0.0], [0.0, -4.1e43]], {"kernel": ConstantKernel(1e289) * RBF(1.0), "selection": None}),
+    ],
+    ids=["no covariance in the plane", "the same, exact", "out of the range of numbers"],
+)
+def test_local_covariances_that_are_not_positive_are_refused(X, options):
+    clf = PermanentalClassifier(density="janossy", **options)
+    with pytest.raises(ValueError, match="too large for Janossy densities: give a smaller variance"):
+        clf.fit(X, [0, 1, 0][: len(X)]).predict_proba(X)

@@ -108,7 +108,10 @@ class LocalKernel:
     def diagonal(self, X: NDArray) -> NDArray:
         """C-tilde(x, x) of each row."""
         whole = self.whole.diagonal(X)
-        left = whole - np.square(self._removed(X)).sum(axis=0)
+        return self._with_digits(whole, whole - np.square(self._removed(X)).sum(axis=0))
+
+    def _with_digits(self, whole: NDArray, left: NDArray) -> NDArray:
+        """What is left of variances; refused if it has no digits, or is not positive."""
         if not (np.finfo(float).eps * whole < DIGITS * left).all():
             raise ValueError(too_strong(self.whole, whole.max() / 2))
         return left
@@ -119,8 +122,10 @@ class LocalKernel:
 
     def matrix(self, X: NDArray) -> NDArray:
         """C-tilde of some points."""
-        removed = self._removed(X)
-        return self.whole.matrix(X) - removed.T @ removed
+        removed, whole = self._removed(X), self.whole.matrix(X)
+        left = whole - removed.T @ removed
+        self._with_digits(np.diagonal(whole), np.diagonal(left))
+        return left
 
     @property
     def log_void(self) -> float:
@@ -130,8 +135,11 @@ class LocalKernel:
 
 def localise(whole: ProductKernel, rule: Quadrature) -> LocalKernel:
     """C-tilde from C-hat, in O(nodes^3) operations."""
-    weighted = whole.matrix(rule.nodes) * np.outer(rule.roots, rule.roots)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = whole.matrix(rule.nodes) * np.outer(rule.roots, rule.roots)
     try:
+        if not np.isfinite(weighted).all():
+            raise LinAlgError
         factor = cholesky(weighted + np.eye(len(weighted)), lower=True)
     except LinAlgError:  # beside such eigenvalues, 1 is lost
         raise ValueError(too_strong(whole, whole.diagonal(rule.nodes).max() / 2)) from None
