@@ -94,6 +94,25 @@ def test_the_nearest_neighbour_decides_where_everything_underflows(kernel, dtype
     assert to_numpy(found.loo_predict()).tolist() == Y[own.argmin(axis=1)].tolist()
 
 
+@pytest.mark.parametrize("kernel", [None, RBF(1e-4)], ids=["chosen", "underflow"])
+def test_devices_without_double_precision_use_single_precision(kernel):
+    strict = pytest.importorskip("array_api_strict")
+    devices = [each for each in strict.__array_namespace_info__().devices() if "no_float64" in str(each)]
+    if not devices:
+        pytest.skip("this version of array-api-strict has no device without double precision")
+    points, new = X.astype(np.float32), NEW.astype(np.float32)
+    model = LGCPClassifier(kernel, selection="loo_error" if kernel is None else None)
+    expected = clone(model).fit(points, Y)
+    found = model.fit(strict.asarray(points, device=devices[0]), Y)
+    assert found.mean_.dtype == strict.float32
+    labels = to_numpy(found.predict(strict.asarray(new, device=devices[0])))
+    scores = expected.class_scores(new)
+    if kernel is None:
+        assert_same_decisions(labels, expected.predict(new), scores, terms=len(X), condition=CONDITION)
+    else:  # the nearest point is nearer than the next one by more than rounding
+        assert labels.tolist() == expected.predict(new).tolist()
+
+
 @pytest.mark.parametrize("exponent", [-900, -300, 300, 900])
 @pytest.mark.parametrize("selection", ["loo_error", "loo_log_loss"])
 def test_units_change_nothing(selection, exponent, given, library):
