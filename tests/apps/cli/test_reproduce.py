@@ -55,6 +55,18 @@ def test_all_items_are_made_and_the_page_written(run, tmp_path):
     assert "index.html" in result.stderr
 
 
+def test_a_cluster_does_the_tasks(run, monkeypatch):
+    addresses = []
+
+    def on_cluster(tasks, address):
+        addresses.append(address)
+        return map(perform.attempt, tasks)
+
+    monkeypatch.setattr(perform, "_on_cluster", on_cluster)
+    assert "1 computed" in run("two", "--dask", "tcp://127.0.0.1:8786").stderr
+    assert addresses == ["tcp://127.0.0.1:8786"]
+
+
 def test_a_second_run_computes_nothing(run):
     run()
     CALLS.clear()
