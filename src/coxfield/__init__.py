@@ -5,12 +5,6 @@ says where each equation of the paper lives.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from coxfield.estimators.permanental import PermanentalClassifier
-    from coxfield.estimators.semi_supervised import SLGCPClassifier
-    from coxfield.estimators.supervised import LGCPClassifier
 
 __version__ = "0.1.0"
 
@@ -23,11 +17,11 @@ _HOMES = {
 __all__ = ["LGCPClassifier", "PermanentalClassifier", "SLGCPClassifier", "__version__"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name):
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'coxfield' has no attribute {name!r}")
 
 
-def __dir__() -> list[str]:
+def __dir__():
     return sorted([*globals(), *_HOMES])

@@ -11,8 +11,8 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import dask
-from coxfield.dask import chunks
 from coxfield.dask.checks import Form
+from coxfield.dask.chunks import Given, column, points
 from coxfield.dask.leave_one_out import ShardedSearch
 from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.reasons import DaskReasons
@@ -164,11 +164,11 @@ class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
         """What was given, in chunks of the same rows. Nothing is computed."""
         if y is None:
             raise ValueError("DaskLGCPClassifier requires y to be passed, but the target y is None: give y")
-        given = chunks.points(X)
+        given = points(X)
         validate_data(self, _example(given), skip_check_array=True)
         form = Form(given.precision, given.n_features, given.names)
-        weights = None if sample_weight is None else chunks.column(sample_weight, given.X, "sample_weight")
-        return Shards(given.X, chunks.column(y, given.X, "y"), weights, form)
+        weights = None if sample_weight is None else column(sample_weight, given.X, "sample_weight")
+        return Shards(given.X, column(y, given.X, "y"), weights, form)
 
     def _selected(self, shards: Shards, kernels: PerClass, mean: NDArray) -> tuple[PerClass, dict]:
         """The kernels that leave-one-out prefers, and what describes the choice."""
@@ -222,10 +222,10 @@ class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
         keys = [planned_scores(plan, model, block, references) for block in blocks]
         return Results(plan, keys, given.lengths, self.classes_, self._model.form.precision, here=given.here)
 
-    def _queries(self, X) -> chunks.Given:
+    def _queries(self, X) -> Given:
         """New points with the right columns."""
         check_is_fitted(self)
-        given = chunks.points(X)
+        given = points(X)
         validate_data(self, _example(given), reset=False, skip_check_array=True)
         return given
 
@@ -271,7 +271,7 @@ class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
         return float(accuracy_score(np.asarray(truth), found, sample_weight=weights))
 
 
-def _example(given: chunks.Given):
+def _example(given: Given):
     """Something with the columns of the points, for checks of their number and names."""
     if given.names is None:
         return np.empty((1, given.n_features))

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.decision import Scores
-    from coxfield.estimators.few_labels import FewLabels
-    from coxfield.estimators.supervised import LGCPClassifier
 
 
 class LabelQuality:
@@ -85,8 +83,8 @@ class FewLabelsQuality:
     if TYPE_CHECKING:
         classes_: NDArray
         inference_: str
-        classifier_: LGCPClassifier
-        _few_labels: FewLabels
+        classifier_: Any
+        _few_labels: Any
 
     def label_quality(self) -> dict[str, NDArray]:
         """Which of the given labels are doubtful: what all other labels say about each, along the shape of all points.

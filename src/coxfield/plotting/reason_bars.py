@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,31 @@ import numpy as np
 from coxfield.plotting.styles import style
 
 if TYPE_CHECKING:
-    from coxfield.plotting.reasons import Reasons
+    from numpy.typing import NDArray
 
 PRIOR = "0.6"  # colour of what no row has added
 PALE = 0.45  # opacity of what many rows have added
 SPACE = 0.6  # between classes, in bars
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The reasons of one query, with everything that a picture says of them."""
+
+    query: NDArray
+    """Shape (1, n_features)."""
+    classes: list[int]
+    """Numbers of the classes to show, highest score first."""
+    names: list[str]
+    """Names of all classes."""
+    scores: NDArray
+    """The score of each class."""
+    prior: NDArray
+    """The part of it that comes from no row."""
+    rows: list[NDArray]
+    """For each class, its witnesses among the training rows, loudest first."""
+    shares: list[NDArray]
+    """What each of them adds to the score."""
 
 
 def draw_bars(ax, reasons: Reasons, ids: list[str]):

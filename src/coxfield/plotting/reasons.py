@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from coxfield.plotting.labelling import MANY
 from coxfield.plotting.pictures import are_pictures, draw_pictures
 from coxfield.plotting.pictures import image_shape as shape_of
 from coxfield.plotting.points import plot_points
-from coxfield.plotting.reason_bars import draw_bars
+from coxfield.plotting.reason_bars import Reasons, draw_bars
 from coxfield.plotting.styles import DARK, style
 
 if TYPE_CHECKING:
@@ -23,26 +22,6 @@ KINDS = ("points", "images", "table")
 POINT, QUERY = 14, 110  # areas of markers
 SMALLEST, LARGEST = 24, 110  # areas of witnesses: of one that can hardly be heard, and of the loudest
 THINNEST, WIDEST = 0.4, 4.0  # lines to them, likewise
-
-
-@dataclass(frozen=True)
-class Reasons:
-    """The reasons of one query, with everything that a picture says of them."""
-
-    query: NDArray
-    """Shape (1, n_features)."""
-    classes: list[int]
-    """Numbers of the classes to show, highest score first."""
-    names: list[str]
-    """Names of all classes."""
-    scores: NDArray
-    """The score of each class."""
-    prior: NDArray
-    """The part of it that comes from no row."""
-    rows: list[NDArray]
-    """For each class, its witnesses among the training rows, loudest first."""
-    shares: list[NDArray]
-    """What each of them adds to the score."""
 
 
 def plot_reasons(classifier, x, top=5, *, kind=None, n_classes=3, ax=None, image_shape=None, names=None, ids=None):
