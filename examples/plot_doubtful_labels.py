@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from coxfield import LGCPClassifier
-from coxfield.plotting.label_quality import plot_label_quality
+from coxfield.plotting import plot_label_quality
 
 X, truth = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)

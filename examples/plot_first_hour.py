@@ -75,7 +75,13 @@ print(f"leave-one-out error {clf.loo_error_:.2f}")
 # %%
 # Doubtful rows
 # -------------
-# Which of the known classes look wrong? Look at these rows in your source, and correct them there.
+# Which of the known classes look wrong? ``coxfield check`` lists them, the most doubtful one first, with the three rows
+# that disagree loudest. Look at these rows in your source, and correct them there.
+run("coxfield check known.csv --target maker -o doubtful.csv")
+pl.read_csv(folder / "doubtful.csv")
+
+# %%
+# In Python:
 quality = pl.DataFrame(clf.label_quality()).sort("rank")
 quality.filter(pl.col("label") != pl.col("suggested"))
 
@@ -115,7 +121,8 @@ print(f"{np.mean(semi.transduction_ != makers):.1%} of all rows wrong")
 # New rows
 # --------
 # ``coxfield predict`` takes the model and a table with the same columns. The target is not needed.
-run("coxfield predict model.skops wine.csv --proba -o predictions.csv")
+# With ``--reasons`` it names the training rows that spoke loudest for each prediction.
+run("coxfield predict model.skops wine.csv --proba --reasons 2 -o predictions.csv")
 pl.read_csv(folder / "predictions.csv").head()
 
 # %%

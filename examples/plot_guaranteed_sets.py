@@ -12,7 +12,7 @@ import numpy as np
 
 from coxfield import LGCPClassifier
 from coxfield.datasets import load_synth
-from coxfield.plotting.guaranteed_sets import plot_sets
+from coxfield.plotting import plot_sets
 
 X, y, X_test, y_test = load_synth(return_X_y=True)
 

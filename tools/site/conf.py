@@ -108,15 +108,6 @@ def skip_member(app, what, name, member, skip, options):
     return True if name in INHERITED or name.endswith("_request") else None
 
 
-def drop_missing_pages(app, docname, source):
-    """Leave pages out of the guide that this source does not have."""
-    if docname.startswith("guide/"):
-        folder = ROOT / "docs" / "guide"
-        lines = source[0].splitlines(keepends=True)
-        kept = (line for line in lines if not line.startswith("../") or (folder / f"{line.strip()}.md").exists())
-        source[0] = "".join(kept)
-
-
 def strip_blank_ends(app, doctree):
     """Take the blank line off the end of examples, which doctest needs and readers do not."""
     for block in doctree.findall(nodes.literal_block):
@@ -127,5 +118,4 @@ def strip_blank_ends(app, doctree):
 def setup(app):
     """Register the functions above."""
     app.connect("autodoc-skip-member", skip_member)
-    app.connect("source-read", drop_missing_pages)
     app.connect("doctree-read", strip_blank_ends)

@@ -13,6 +13,7 @@ ORDER = (
     "plot_guaranteed_sets.py",
     "plot_pipeline.py",
     "plot_stream.py",
+    "plot_dask.py",
     "plot_asking.py",
     "plot_network.py",
     "plot_helix.py",
