@@ -176,3 +176,9 @@ def test_a_kernel_without_a_name_goes_by_its_type():
 def test_a_wrong_parameter_of_a_kernel_of_scikit_learn_is_a_sentence():
     with pytest.raises(ValueError, match=r"RationalQuadratic\(.*\) cannot be computed for these points \(\w+Error: "):
         values_of(RationalQuadratic(length_scale="long"), np.zeros((2, 1)))
+
+
+def test_a_kernel_that_takes_no_sparse_points_says_so():
+    kernel = kernels.PairwiseKernel(metric="laplacian")
+    with pytest.raises(ValueError, match=r"PairwiseKernel.*laplacian.* takes no sparse points: give dense ones"):
+        values_of(kernel, sparse.csr_array([[0.0], [-4096.0]]), sparse.csr_array([[2048.0]]))
