@@ -128,7 +128,8 @@ def call_noted(function: Callable, arguments: tuple, options: dict[str, Any], th
             return function(*(points.copy() for points in arguments), **options)
         except Exception as error:
             if type(thing).__module__.startswith("sklearn."):
-                if isinstance(error, IndexError) and any(map(sparse.issparse, arguments)):
+                spoken = not isinstance(error, IndexError) and "array element" not in str(error)  # not of NumPy itself
+                if not spoken and any(map(sparse.issparse, arguments)):
                     raise ValueError(f"{name_of(thing)} takes no sparse points: give dense ones") from error
                 what = f"{type(error).__name__}: {error}"  # such as numbers that overflow, or wrong parameters
                 raise ValueError(f"{name_of(thing)} cannot be computed for these points ({what})") from error
