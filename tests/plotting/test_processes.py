@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.plotting import COLOURS, draw_sample, encode
+from coxfield.plotting import COLOURS, draw_sample, encode, processes
 from coxfield.process import LogGaussianCoxProcess, Pattern, poisson_process
 
 PROCESS = LogGaussianCoxProcess(RBF(1.0), mean=1.0)
@@ -62,3 +62,13 @@ def test_missing_matplotlib_is_said_plainly(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install coxfield\[plot\]"):
         Pattern([[0.5]], (0, 1)).plot()
+
+
+@pytest.mark.parametrize("window", [[(0, 1)], [(0, 1), (0, 1)], [(0, 1)] * 3])
+def test_of_very_many_points_some_are_drawn(window, monkeypatch):
+    monkeypatch.setattr(processes, "MOST", 50)
+    points = np.random.default_rng(0).random((200, len(window)))
+    ax = Pattern(points, window, marks=np.arange(200) % 2).plot()
+    drawn = [collection.get_offsets() for collection in ax.collections]
+    assert sum(map(len, drawn)) == 50
+    assert np.isin(np.round(np.concatenate(drawn)[:, 0], 9), np.round(points[:, 0], 9)).all() or len(window) == 3

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+MOST = 100_000  # points in a picture
+
 
 def plot_pattern(pattern, ax: Axes | None = None) -> Axes:
     """Draw points in their window, with one colour and marker per mark; returns the axes.
+
+    Of more than 100,000 points, so many are drawn at random.
 
     Examples
     --------
@@ -29,10 +33,10 @@ def plot_pattern(pattern, ax: Axes | None = None) -> Axes:
         raise ValueError(f"points of {dimension} coordinates cannot be drawn: draw two or three of the coordinates")
     ax = axes_for(ax, "3d" if dimension == 3 else None)
     marks = np.zeros(len(pattern), int) if pattern.marks is None else pattern.marks
-    names = np.unique(marks)
+    names, some = np.unique(marks), _drawn(len(pattern))
     for number, name in enumerate(names):
         colour, marker = style(number)
-        at = pattern.points[marks == name].T
+        at = pattern.points[some][marks[some] == name].T
         at = [at[0], np.full(at.shape[1], float(number))] if dimension == 1 else at
         look = {"c": colour, "marker": "|" if dimension == 1 else marker, "label": str(name), **_look(pattern)}
         ax.scatter(*at, **look)
@@ -99,6 +103,11 @@ def draw_sample(pattern) -> Figure:
     else:
         panels[1].set_title(f"{len(pattern)} points", fontsize="medium")
     return drawn
+
+
+def _drawn(count: int) -> Any:
+    """The points to draw: all, or so many drawn at random that a picture takes seconds and shows the same."""
+    return slice(None) if count <= MOST else np.sort(np.random.default_rng(0).choice(count, MOST, replace=False))
 
 
 def _look(pattern) -> dict:
