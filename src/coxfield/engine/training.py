@@ -79,9 +79,9 @@ class Training:
 
     def _with_few_numbers(self) -> Training:
         """The same rows, numbered anew if most numbers are those of rows that have left."""
-        numbers = self.rows.numbers
-        if self.store.n_rows <= SPARE + 2 * len(numbers):
+        if self.store.n_rows <= SPARE + 2 * len(self.rows):
             return self
+        numbers = self.rows.numbers
         new = np.full(self.store.n_rows + 1, GONE)  # the last entry is for rows that were overwritten
         new[numbers] = np.arange(len(numbers))
         return Training(self.rows.renumbered(new), self.store.renumbered(new, numbers))

@@ -93,7 +93,7 @@ class TrainingRows:
     @property
     def numbers(self) -> NDArray:
         """The number of each row in the store."""
-        return np.concatenate([block.numbers[block.left] for block in self.blocks])
+        return np.concatenate([block.numbers[block.numbers != GONE] for block in self.blocks])
 
     @property
     def counts(self) -> NDArray:

@@ -178,7 +178,7 @@ def capped(d2: NDArray) -> NDArray:
     return np.clip(d2, 0, largest, out=d2)
 
 
-def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 15) -> NDArray:
+def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -> NDArray:
     """Squared distances of listed pairs by subtraction, without the cancellation of the product form.
 
     So many numbers are taken at a time that they stay in the cache.
