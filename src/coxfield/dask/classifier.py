@@ -68,12 +68,14 @@ class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (n_classes,)
     kernel_ : kernel, or dict class -> kernel
     mean_ : ndarray of shape (n_classes,)
-    selection_path_, loo_error_
+    selection_path_ : dict of arrays
         As in `LGCPClassifier`. Absent with `selection=None`.
+    loo_error_ : float
+        Likewise; of the rows that were predicted in the selection.
     X_fit_, y_fit_ : Dask arrays
         The training points and their labels, as they were given: they are not copied, and not computed.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
 
     Notes
     -----
