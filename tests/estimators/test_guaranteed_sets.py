@@ -404,7 +404,7 @@ def test_leave_one_out_is_computed_once():
     first, first_logs = clf.set_p_values(new), clf._loo_scores().log_probabilities
     clf._loo_scores = None  # not to be called again
     np.testing.assert_array_equal(clf.set_p_values(new), first)
-    np.testing.assert_array_equal(clf._loo_log_proba_cached(), first_logs)
+    np.testing.assert_array_equal(clf._leave_one_out().log_probabilities, first_logs)
 
 
 def test_another_fit_and_a_copy_start_again():

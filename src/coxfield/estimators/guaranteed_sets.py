@@ -70,6 +70,10 @@ class GuaranteedSets:
 
         def _loo_scores(self) -> Scores: ...
 
+        def _row_numbers(self) -> NDArray: ...
+
+        def _calibrators(self) -> NDArray: ...
+
     def predict_set(self, X, coverage: float = 0.9, *, per_class: bool = False) -> NDArray:
         """Sets of classes that hold the true class with a probability of at least `coverage`.
 
@@ -220,18 +224,6 @@ class GuaranteedSets:
             found = LeaveOneOut(scores.log_probabilities, slack(scores, errors))
             self._loo_log_probabilities = found
         return found
-
-    def _loo_log_proba_cached(self) -> NDArray:
-        """Leave-one-out log probabilities of the training points; they are computed once per fit."""
-        return self._leave_one_out().log_probabilities
-
-    def _row_numbers(self) -> NDArray:
-        """The number of each row of `X_fit_` in the store."""
-        return np.arange(len(self.y_fit_))
-
-    def _calibrators(self) -> NDArray:
-        """The rows of `X_fit_` that calibrate."""
-        return np.arange(len(self.y_fit_))
 
 
 def _excluded(coverage) -> Fraction:
