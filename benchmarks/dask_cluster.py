@@ -80,12 +80,12 @@ def beside_memory(n, q):
     alone = seconds(lambda: here.predict_proba(Q), 1)
     used = time.process_time() - before
     with cluster() as client:
-        clf, queries = fitted(X, y, n // 6), held(Q, q // 8)
+        clf, queries = fitted(X, y, n // 6), held(Q, q // 4)
         clf.predict_proba(queries[: q // 4]).compute()  # workers import and compile before the clock starts
         start = time.perf_counter()
         used_there = worked(client, lambda: clf.predict_proba(queries).compute())
         there = time.perf_counter() - start
-        apart = np.abs(clf.predict_proba(queries[: q // 8]).compute() - here.predict_proba(Q[: q // 8])).max()
+        apart = np.abs(clf.predict_proba(queries[: q // 4]).compute() - here.predict_proba(Q[: q // 4])).max()
     rows = [
         Row("in memory, two threads", f"{alone:.1f} s"),
         Row("two workers with one thread each", f"{there:.1f} s"),

@@ -160,3 +160,22 @@ def test_of_extreme_weights_only_the_proportions_count(selection):
 
     for exponent in (-1000, -100, 100, 1000):
         np.testing.assert_array_equal(found(2.0**exponent), found(1.0))
+
+
+def test_queries_of_single_precision_may_be_asked_of_points_beyond_it():
+    far = np.array([[-9e21], [8e88], [9e21]])
+    clf = SLGCPClassifier(missing_label=None).fit(far, np.array([-(2**62), None, 1], object))
+    with np.errstate(all="raise"):
+        found = clf.predict_proba(np.zeros((1, 1), np.float32))
+    np.testing.assert_array_equal(found, clf.predict_proba(np.zeros((1, 1))))
+
+
+@pytest.mark.parametrize("weight", [5e-324, 7e306])
+def test_graphs_of_extreme_weights_have_probabilities(weight):
+    ring = np.arange(40)
+    W = np.full((40, 40), weight) * ((ring[:, None] - ring) % 40 <= 30)
+    W = np.maximum(W, W.T)
+    y = np.where(ring < 2, ring, -1)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        found = SLGCPClassifier(kernel="precomputed").fit(W, y).predict_proba(W)
+    np.testing.assert_allclose(found.sum(axis=1), 1)

@@ -11,12 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from coxfield import LGCPClassifier
+from coxfield.progress import SlowWarning
 from fuzz.cases import evaluate
 from fuzz.faults import BrokenError, check_labels, check_numbers, check_probabilities
 from fuzz.powers import check_label_quality, check_live_data, check_reasons, check_sets
 from fuzz.refusals import place, refusal
 
-SECONDS = 10.0
+SECONDS = 10.0  # in silence
+ANNOUNCED = 60.0  # after a warning that says how long it will take
 MEGABYTES = 500
 
 
@@ -37,12 +39,13 @@ class Outcome:
 
 @contextmanager
 def listening():
-    """The places of all RuntimeWarnings in the block, each by the line of the package that was running."""
-    heard = []
+    """All RuntimeWarnings and SlowWarnings in the block, each with the line of the package that was running."""
+    heard = {RuntimeWarning: [], SlowWarning: []}
 
     def hear(message, category, *_):
-        if issubclass(category, RuntimeWarning):
-            heard.append((str(message), place(traceback.extract_stack())))
+        for kind, found in heard.items():
+            if issubclass(category, kind):
+                found.append((str(message), place(traceback.extract_stack())))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -59,10 +62,10 @@ def examine(case):
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     if outcome.failed:
         return outcome
-    if heard:
-        message, where = heard[0]
+    if heard[RuntimeWarning]:
+        message, where = heard[RuntimeWarning][0]
         return Outcome("FAILED", f"RuntimeWarning at {where}", message)
-    if seconds > SECONDS:
+    if seconds > (ANNOUNCED if heard[SlowWarning] else SECONDS):
         return Outcome(
             "FAILED", f"slow: {case.estimator} {case.options.get('inference', '')}", f"{seconds:.0f} seconds"
         )
@@ -75,7 +78,9 @@ def _ended(case):
     """The outcome of a case, without time, memory and warnings."""
     X, y = evaluate(case.X.source), None
     try:
-        y, asked = evaluate(case.y.source), [evaluate(query.source) for query in case.queries]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of pandas, when it makes the labels
+            y, asked = evaluate(case.y.source), [evaluate(query.source) for query in case.queries]
         estimator = evaluate(case.constructor)
     except Exception:  # a constructor of pandas or of scikit-learn's kernels refuses, before the package is asked
         return Outcome("refused by scikit-learn", "not a case")

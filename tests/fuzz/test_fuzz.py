@@ -9,6 +9,7 @@ import pytest
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.io import model_file
+from coxfield.progress import SlowWarning
 from fuzz import invariants
 from fuzz.cases import ESTIMATORS, Case, cases, evaluate
 from fuzz.commands import Command, examine_command
@@ -77,6 +78,25 @@ def test_a_labelled_row_that_is_asked_for_is_seen(monkeypatch):
 def test_slow_cases_are_seen(monkeypatch):
     monkeypatch.setattr(invariants, "SECONDS", 0.0)
     assert "slow" in examine(PLAIN).key
+
+
+def test_slow_cases_that_say_so_are_allowed_up_to_a_minute(monkeypatch):
+    monkeypatch.setattr(invariants, "SECONDS", 0.0)
+    whole = LGCPClassifier.fit
+
+    def announced(self, *given, **options):
+        warnings.warn("this takes 20 seconds", SlowWarning, stacklevel=2)
+        return whole(self, *given, **options)
+
+    monkeypatch.setattr(LGCPClassifier, "fit", announced)
+    assert examine(PLAIN).kind == "fitted"
+    monkeypatch.setattr(invariants, "ANNOUNCED", 0.0)
+    assert "slow" in examine(PLAIN).key
+
+
+def test_a_warning_of_pandas_about_its_own_labels_is_none_of_ours():
+    case = replace(PLAIN, y=Labels(("0", "1", "1e300") * 2, "nullable"))
+    assert not examine(case).failed
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,14 @@ def test_given_weights_become_shares():
     np.testing.assert_array_equal(shares, [[0.25, 0.75], [0, 0]])
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1.0, 1e308])
+def test_shares_of_extreme_weights(size):
+    weights = sparse.csr_array(np.full((2, 40), size) * [[1], [0]])
+    with np.errstate(all="raise"):
+        shares = row_shares(weights).toarray()
+    np.testing.assert_array_equal(shares, np.full((2, 40), 1 / 40) * [[1], [0]])
+
+
 def test_names_say_what_differs():
     assert Ties(5).name == "5 neighbours"
     assert Ties(10, 4.0, common=True).name == "10 neighbours, one scale, sharpness 4"

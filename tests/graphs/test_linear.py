@@ -50,6 +50,14 @@ def test_sparse_rows_are_scaled_and_not_centred():
     np.testing.assert_allclose(found(axes, sparse.csr_array(X), 0.3), cosines(unit, 0.3, centred=False), atol=1e-8)
 
 
+def test_new_points_of_single_precision_meet_points_beyond_it():
+    X = np.random.default_rng(0).normal(size=(20, 2)) * 2.0**200
+    axes = Axes.of(X)
+    with np.errstate(all="raise"):
+        found = axes.coordinates(np.zeros((1, 2), np.float32))
+    np.testing.assert_array_equal(found, axes.coordinates(np.zeros((1, 2))))
+
+
 def test_equal_points_have_no_spread_and_no_opinion():
     X = np.full((5, 3), 2.0)
     axes = Axes.of(X)

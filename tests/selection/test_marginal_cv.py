@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 from coxfield.datasets import make_circles
 from coxfield.kernels.per_class import PerClass
@@ -24,6 +24,13 @@ def test_neighbours_are_couplings_in_units_of_the_strongest():
             expected.append(np.median([row.sum() / row.max() for row in values]))
         found = validation.neighbours(X, kernel, np.array([2.0, 0.5]))
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_point_with_and_a_point_without_couplings():
+    X = np.array([[2.0], [2.0], [-1.0]])
+    with np.errstate(all="raise"):
+        found = validation.neighbours(X, ExpSineSquared(1.0, 2.0), np.array([1e-3, 1e-4]))
+    np.testing.assert_array_equal(found, [1.0, 1.0])  # the twins have each other; the third point has nobody
 
 
 def is_length(kernel):

@@ -89,6 +89,11 @@ def _longest(found: Neighbours) -> float:
 
 def row_shares(weights: sparse.csr_array) -> sparse.csr_array:
     """The weights of each row divided by their sum. A row without weight stays empty."""
-    totals = np.asarray(weights.sum(axis=1), dtype=float).ravel()
-    inverse = np.divide(1, totals, out=np.zeros_like(totals), where=totals > 0)
-    return sparse.csr_array(weights.multiply(inverse[:, None]))
+    largest = np.asarray(weights.max(axis=1).toarray(), dtype=float).ravel()
+    # Weights near the largest number have no finite sum, and the inverses of the smallest numbers are not finite.
+    _, exponents = np.frexp(largest)
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    values = np.ldexp(weights.data.astype(float), -exponents[rows])
+    totals = np.bincount(rows, values, minlength=weights.shape[0])
+    values /= np.where(totals > 0, totals, 1)[rows]
+    return sparse.csr_array((values, weights.indices, weights.indptr), shape=weights.shape)

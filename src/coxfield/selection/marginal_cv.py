@@ -168,6 +168,8 @@ def neighbours(X, kernel, factors: NDArray) -> NDArray:
         strongest = np.zeros(n)
         for ends in pairs:
             np.maximum.at(strongest, ends, points.pairs(pairs[0], points, pairs[1]))
-        with np.errstate(divide="ignore", over="ignore"):  # if all couplings vanish there is no neighbour
-            counts.append(np.median(np.where(strongest > 0, np.exp(logs[:, 0] - np.log(strongest)), 0)))
+        coupled = strongest > 0  # if all couplings vanish there is no neighbour
+        with np.errstate(over="ignore"):
+            totals = np.exp(logs[coupled, 0] - np.log(strongest[coupled]))
+        counts.append(np.median(np.append(totals, np.zeros(n - len(totals)))))
     return np.array(counts)
