@@ -48,6 +48,13 @@ def test_candidates_follow_the_units_and_give_the_median_point_a_few_neighbours(
     np.testing.assert_allclose(scaled, 1000 * factors)
 
 
+def test_without_any_neighbour_there_is_still_a_candidate():
+    far = np.float32(3.4e38) * np.array([[1, -1], [-1, 1], [1, 1]], np.float32)
+    kernels = PerClass.of([RBF(1e-98, (1e-300, 1e300))] * 2)
+    with np.errstate(divide="raise", invalid="raise"):
+        assert len(validation.marginal_factors(far, kernels, None, bounded=True)) == 1
+
+
 def test_candidates_may_be_given_and_fixed_length_scales_stay():
     X, _ = make_circles(2, random_state=0)
     given = validation.marginal_factors(X, PerClass.of([RBF(1.0)] * 2), [0.1, 7.0], bounded=False)

@@ -15,6 +15,7 @@ from scipy import sparse
 from coxfield import threads
 from coxfield.dask.pair_sums import Block, Model
 from coxfield.dask.plan import Plan, computed, persisted
+from coxfield.dask.sizes import count_bytes
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
 from coxfield.selection.loo import CRITERIA, JudgedRows, Search, judge, log_half_variances
@@ -52,6 +53,9 @@ class PathBlock:
     def at(self, k: int) -> JudgedRows:
         """The rows at one length scale."""
         return JudgedRows(self.logs[k], self.log_half, self.y, self.weights)
+
+
+count_bytes(LabelledBlock, PathBlock)
 
 
 def rows_of(model: Model, chosen: NDArray | None, number: int, X, y, weights) -> LabelledBlock:

@@ -15,6 +15,7 @@ import numpy as np
 
 from coxfield import threads
 from coxfield.dask.shards import Shard, read
+from coxfield.dask.sizes import count_bytes
 from coxfield.engine.class_sums import ClassSums, careful_log_sums, queries_of, quick_sums
 from coxfield.engine.decision import Scores, prior_terms
 
@@ -77,6 +78,9 @@ class Partial:
     sums: ClassSums
     faint: NDArray
     """Whether each row has lost digits by underflow in all of these shards."""
+
+
+count_bytes(Block, Partial, ClassSums, Scores)
 
 
 def queries(form: Form, number: int, X) -> Block:

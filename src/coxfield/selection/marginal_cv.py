@@ -139,7 +139,10 @@ def marginal_factors(X, kernels: PerClass, length_scales, *, bounded: bool) -> N
         return factors
     count = neighbours(X, kernels[0], factors)
     inside = (count >= FEWEST_NEIGHBOURS) & (count <= MOST_NEIGHBOURS)
-    return factors[inside] if inside.any() else factors[[np.argmin(np.abs(np.log(count / FEWEST_NEIGHBOURS)))]]
+    if inside.any():
+        return factors[inside]
+    with np.errstate(divide="ignore"):  # no neighbour at all is farthest from a few
+        return factors[[np.argmin(np.abs(np.log(count / FEWEST_NEIGHBOURS)))]]
 
 
 def neighbours(X, kernel, factors: NDArray) -> NDArray:

@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+from dask.sizeof import sizeof
+
+from coxfield.dask.leave_one_out import LabelledBlock, PathBlock
+from coxfield.dask.pair_sums import Block, Partial
+from coxfield.engine.class_sums import ClassSums
+from coxfield.engine.decision import Scores
+
+LARGE = np.zeros((1000, 50))
+SUMS = ClassSums(LARGE, LARGE + 1)
+NONE = np.zeros(0)
+
+
+@pytest.mark.parametrize(
+    ("result", "arrays"),
+    [
+        (Block(LARGE), 1),
+        (LabelledBlock(Block(LARGE), NONE, NONE), 1),
+        (SUMS, 2),
+        (Partial(SUMS, NONE), 2),
+        (Scores(NONE, SUMS), 2),
+        (PathBlock(LARGE, NONE, NONE, NONE), 1),
+    ],
+)
+def test_dask_knows_how_large_results_are(result, arrays):
+    assert arrays * LARGE.nbytes < sizeof(result) < arrays * LARGE.nbytes + 2000
