@@ -65,7 +65,10 @@ def test_a_worker_killed_in_the_middle_of_fit(mortal_client, tmp_path):
     clf.fit(there, chunked(Y, 30))
     assert calls(tmp_path) > deadly
     here = LGCPClassifier(selection="loo_log_loss", length_scales=[0.5, 1.0]).fit(X, Y)
-    np.testing.assert_allclose(clf.selection_path_["loo_log_loss"], here.selection_path_["loo_log_loss"], rtol=1e-6)
+    # As in test_classifier: the variance is found to 1e-4 on each side, and the loss is flat there.
+    np.testing.assert_allclose(
+        clf.selection_path_["loo_log_loss"], here.selection_path_["loo_log_loss"], rtol=0, atol=1e-6
+    )
     np.testing.assert_array_equal(clf.selection_path_["chosen"], here.selection_path_["chosen"])
 
 
