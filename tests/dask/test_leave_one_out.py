@@ -37,7 +37,7 @@ def test_all_pairs_of_chunks_are_leave_one_out():
         found.append(joined_paths([path_sums(MODEL, FACTORS, asked, *other) for other in SHARDS]))
     condition = 8 * np.square(X).sum(axis=1).max() / FACTORS.min() ** 2
     # Far behind the best class, one machine puts a floor under the sums: 1e-38 = exp(-87) times the value of the
-    # nearest point. At exp(-60) times the best class, the floors of 90 points are 90 exp(-27) < 2e-10 of a sum, which is
+    # nearest point. At exp(-60) times the best class, the floors of 90 points are 90 exp(-27) < 2e-10 of a sum. That is
     # below the rounding of distances by products.
     near = here > here.max(axis=2, keepdims=True) - 60
     assert near[:3].mean() > 0.9
