@@ -7,7 +7,7 @@ from coxfield.graphs.frame import Frame
 
 def test_ordinary_points_stay_as_they_are():
     X = np.random.default_rng(0).normal(size=(20, 3)) + 5
-    assert Frame.of(X) == Frame()
+    assert Frame.of(X) == Frame(precision=X.dtype)
     assert Frame.of(X).place(X) is X
 
 
@@ -25,6 +25,14 @@ def test_single_precision_has_narrower_bounds():
     placed = Frame.of(X).place(X)
     assert placed.dtype == np.float32
     assert np.abs(placed).max() <= 4
+
+
+@pytest.mark.parametrize("factor", [2.0**-1070, 2.0**-500, 1.0, 2.0**500])
+def test_new_points_of_single_precision_are_placed_like_those_of_double_precision(factor):
+    frame = Frame.of(np.array([[1.0], [5.0]]) * factor)
+    few = np.zeros((1, 1), np.float32)
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_array_equal(frame.place(few), frame.place(few.astype(float)))
 
 
 def test_equal_points_and_sparse_rows():

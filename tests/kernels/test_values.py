@@ -34,6 +34,13 @@ def test_what_has_vanished_is_zero_and_not_the_floor(dtype):
     assert_close(np.diagonal(found), np.full(2, 5.0), dtype=dtype)
 
 
+def test_a_signal_variance_beyond_single_precision():
+    bound = recognise(1e278 * RBF(1.0), 3).bind(X.astype(np.float32))
+    with np.errstate(all="raise", under="ignore"):
+        found = values(bound, bound)
+    assert_close(found, 1e278 * values(*[recognise(RBF(1.0), 3).bind(X)] * 2), dtype=np.float32, condition=EXPONENTS)
+
+
 @pytest.mark.parametrize("length_scale", [1e-9, 1e9])
 def test_limits_of_the_length_scale(length_scale):
     bound = recognise(2.0 * RBF(length_scale), 3).bind(X)

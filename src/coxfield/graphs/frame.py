@@ -18,6 +18,7 @@ from coxfield.utils.powers_of_two import units_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+SINGLE = np.dtype(np.float32)
 FAR = 1e3  # times the spread: beyond it, products of features lose too many digits of the distances
 EXTREME = {np.dtype(np.float64): 2.0**300, np.dtype(np.float32): 2.0**30}  # sizes whose squares may overflow
 
@@ -30,6 +31,8 @@ class Frame:
     """None if points stay where they are."""
     unit: float = 1.0
     """A power of two, so that no digit changes."""
+    precision: np.dtype = SINGLE
+    """Of the given points. New points of single precision may meet points that only double precision can hold."""
 
     @classmethod
     def of(cls, X) -> Frame:
@@ -41,12 +44,14 @@ class Frame:
         unit = float(2.0 ** np.round(np.log2(spread))) if spread > 0 else 1.0
         extreme = EXTREME[X.dtype]
         unit = unit if unit > extreme or unit * extreme < 1 else 1.0
-        return cls(middle if unit != 1 or float(np.abs(middle).max()) > FAR * spread else None, unit)
+        moves = unit != 1 or float(np.abs(middle).max()) > FAR * spread
+        return cls(middle if moves else None, unit, X.dtype)
 
     def place(self, X):
         """Points in this frame."""
         if sparse.issparse(X):
             return normalize(_rows_in_units(X))
+        X = X.astype(np.result_type(X.dtype, self.precision), copy=False)
         if self.origin is None:
             return _within_reach(X)
         # Halves, because the difference of two numbers may be too large for a number.

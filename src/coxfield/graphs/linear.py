@@ -36,14 +36,12 @@ class Axes:
     n_features: int
     frame: Frame = field(default_factory=Frame)
     """In which the points are."""
-    precision: np.dtype = field(default_factory=lambda: np.dtype(float))
-    """Of the points."""
 
     @classmethod
     def of(cls, X) -> Axes:
         """The axes of given points: all of them, or the leading ones if there are many features."""
         frame = Frame.of(X)
-        return replace(cls._of(frame.place(X)), frame=frame, precision=X.dtype)
+        return replace(cls._of(frame.place(X)), frame=frame)
 
     @classmethod
     def _of(cls, X) -> Axes:
@@ -67,8 +65,7 @@ class Axes:
 
     def coordinates(self, X) -> NDArray:
         """Coordinates of points along the axes."""
-        # A new point of single precision may be compared with points that only double precision can hold.
-        X = self.frame.place(X.astype(np.result_type(X.dtype, self.precision), copy=False))
+        X = self.frame.place(X)
         moved = X if self.centre is None else X - self.centre.astype(X.dtype)
         return np.asarray(moved @ self.axes.astype(X.dtype, copy=False))
 

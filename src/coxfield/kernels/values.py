@@ -27,7 +27,7 @@ def values(rows: Bound, columns: Bound) -> NDArray:
     if rows.floor:
         tile -= tile.dtype.type(rows.floor)
     if rows.unit != 1:
-        if rows.unit > np.finfo(tile.dtype).max:  # no number in single precision
+        if rows.unit > float(np.finfo(tile.dtype).max):  # no number in single precision
             tile = tile.astype(float)
         tile *= rows.unit
     again = np.flatnonzero(rows.imprecise(columns))
