@@ -78,6 +78,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "coxfield"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("quiet.js", {"priority": 100})]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_sidebars = {"start": []}
