@@ -53,28 +53,39 @@ def listening():
         yield heard
 
 
+class Longest:
+    """A clock for calls, as a context: the longest counts."""
+
+    seconds = 0.0
+
+    def __enter__(self):
+        self._start = time.process_time()  # of this process: other programs may be busy too
+
+    def __exit__(self, *_):
+        self.seconds = max(self.seconds, time.process_time() - self._start)
+
+
 def examine(case):
     """Run a case and compare it with the invariants."""
-    start, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    call, before = Longest(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with listening() as heard:
-        outcome = _ended(case)
-    seconds = time.process_time() - start  # of this process: other programs may be busy too
+        outcome = _ended(case, call)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     if outcome.failed:
         return outcome
     if heard[RuntimeWarning]:
         message, where = heard[RuntimeWarning][0]
         return Outcome("FAILED", f"RuntimeWarning at {where}", message)
-    if seconds > (ANNOUNCED if heard[SlowWarning] else SECONDS):
+    if call.seconds > (ANNOUNCED if heard[SlowWarning] else SECONDS):
         return Outcome(
-            "FAILED", f"slow: {case.estimator} {case.options.get('inference', '')}", f"{seconds:.0f} seconds"
+            "FAILED", f"slow: {case.estimator} {case.options.get('inference', '')}", f"{call.seconds:.0f} seconds"
         )
     if grown > MEGABYTES:
         return Outcome("FAILED", f"large: {case.estimator}", f"{grown:.0f} MB")
     return outcome
 
 
-def _ended(case):
+def _ended(case, call):
     """The outcome of a case, without time, memory and warnings."""
     X, y = evaluate(case.X.source), None
     try:
@@ -86,10 +97,11 @@ def _ended(case):
         return Outcome("refused by scikit-learn", "not a case")
     try:
         weighted = {} if case.weights is None else {"sample_weight": np.array(case.weights)}
-        estimator.fit(X, y, **weighted)
+        with call:
+            estimator.fit(X, y, **weighted)
     except Exception as error:
         return _refused(error)
-    return _asked(estimator, X, asked)
+    return _asked(estimator, X, asked, call)
 
 
 def _refused(error, step="fit"):
@@ -101,7 +113,7 @@ def _refused(error, step="fit"):
     return Outcome(f"refused by {found.who}", found.sentence)
 
 
-def _asked(estimator, X, asked):
+def _asked(estimator, X, asked, call):
     """Check what a fitted estimator says."""
     questions = [("training", lambda: check_training(estimator))]
     questions += [("the training points", lambda: check_queries(estimator, X))]
@@ -110,7 +122,8 @@ def _asked(estimator, X, asked):
         questions += [("live data", lambda: check_live_data(estimator))]
     for step, check in questions:
         try:
-            check()
+            with call:
+                check()
         except BrokenError as broken:
             return Outcome("FAILED", f"{type(estimator).__name__} {step}: {broken}", "")
         except Exception as error:  # a query may be refused, like data; and too few rows may be left
