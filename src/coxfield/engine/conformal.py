@@ -139,17 +139,17 @@ def relative_errors(store: Store, queries: Sequence[Bound | None], n: int) -> ND
         for part in group.parts if points is not None else ():
             assert points is not None
             summed = np.finfo(points.dtype).eps * (UNITS + min(len(part.rows), COLUMNS))
-            np.maximum(found, summed + _distance_errors(points, part.points), out=found)
+            distances = np.where(points.imprecise(part.points), 0, distance_errors(points, part.points))
+            np.maximum(found, summed + distances, out=found)
     return found
 
 
-def _distance_errors(points: Bound, columns: Bound) -> NDArray:
-    """Bound on the error of the squared distances in the row of each point; 0 if the row is taken with care."""
+def distance_errors(points: Bound, columns: Bound) -> NDArray:
+    """Bound on the error of the squared distances in the row of each point, but for those that are taken with care."""
     error = np.zeros(len(points))
     for halvings in range(FINEST, 0, -1):
         wrong = points.imprecise(columns, 0.5**halvings)
         error[wrong] = TOLERABLE * 0.25 ** (halvings - 1)
-    error[points.imprecise(columns)] = 0
     return error
 
 

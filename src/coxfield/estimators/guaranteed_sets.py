@@ -124,10 +124,8 @@ class GuaranteedSets:
         array([[ True, False],
                [ True,  True]])
         """
-        excluded = _excluded(coverage)
-        counts, calibrating = self._ranks(X, per_class)
-        # Whole numbers are compared with whole numbers: 1 - 0.9 is not 0.1 in binary digits.
-        return counts > np.array([excluded * (m + 1) // 1 for m in calibrating.tolist()], dtype=np.int64)
+        excluded = excluded_share(coverage)
+        return in_sets(*self._ranks(X, per_class), excluded)
 
     def set_p_values(self, X, *, per_class: bool = False) -> NDArray:
         """The p-value of each class: the share of points that fit their label as badly as the new point fits this one.
@@ -226,7 +224,13 @@ class GuaranteedSets:
         return found
 
 
-def _excluded(coverage) -> Fraction:
+def in_sets(ranks: NDArray, calibrating: NDArray, excluded: Fraction) -> NDArray:
+    """Whether each class is in the set of each row; `calibrating` says how many rows the class was compared with."""
+    # Whole numbers are compared with whole numbers: 1 - 0.9 is not 0.1 in binary digits.
+    return ranks > np.array([excluded * (m + 1) // 1 for m in calibrating.tolist()], dtype=np.int64)
+
+
+def excluded_share(coverage) -> Fraction:
     """1 - coverage, exactly: the coverage is the decimal number that is printed for it."""
     number = isinstance(coverage, Real) and not isinstance(coverage, bool)
     if not number or not 0 < float(coverage) < 1:
