@@ -107,3 +107,13 @@ def test_label_quality_and_contributions(client):
     assert_close(quality["probability"], here.label_quality()["probability"], terms=len(X), condition=CONDITION)
     (found,) = dask.compute(clf.contributions(chunked(Q, 20), top=3))
     assert_close(found.shares, here.contributions(Q, top=3).shares, terms=len(X), condition=CONDITION)
+
+
+def test_guaranteed_sets(client):
+    here = expected(selection=None)
+    clf = DaskLGCPClassifier(RBF(1.0), selection=None).fit(chunked(X, 50), chunked(Y, 50))
+    for per_class in (False, True):
+        found = clf.set_p_values(chunked(Q, 20), per_class=per_class).compute()
+        np.testing.assert_array_equal(found, here.set_p_values(Q, per_class=per_class))
+    np.testing.assert_array_equal(clf.predict_set(chunked(Q, 20)).compute(), here.predict_set(Q))
+    assert all(client.futures_of(held) for held in clf._left_out_fits)  # they stay on the workers

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
@@ -82,3 +84,18 @@ def test_a_block_leaves_out_its_own_rows():
     assert block[np.array([2])].leave_out(1, shard).tolist() == [1]
     assert Block(X).leave_out(1, shard) is None
     assert len(Block(X)[np.array([0, 1])]) == 2
+
+
+def test_bounds_of_errors_hold_for_joined_sums():
+    """In single precision, beside the sums of the same points in double precision."""
+    points, new = X.astype(np.float32), Q.astype(np.float32)
+    rough = replace(model(0.5), form=replace(FORM, precision=np.dtype(np.float32)))
+    cuts = slice(0, 30), slice(30, 30), slice(30, N)
+    parts = [pair_sums(rough, Block(new), k, points[cut], Y[cut], None, bounded=True) for k, cut in enumerate(cuts)]
+    found = joined(parts)
+    exact = class_sums(store_labels(points.astype(float), Y, rough.covariances), new.astype(float)).values
+    assert (np.abs(found.sums.values - exact).max(axis=1) <= found.errors * exact.max(axis=1)).all()
+    assert found.errors.max() < 0.01
+    assert (found.errors > np.max([part.errors for part in parts], axis=0)).all()  # additions round as well
+    assert pair_sums(rough, Block(new), 0, points, Y, None).errors is None
+    assert joined([replace(part, errors=None) for part in parts]).errors is None

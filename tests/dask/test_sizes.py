@@ -3,6 +3,7 @@ import pytest
 from dask.sizeof import sizeof
 
 from coxfield.dask.leave_one_out import LabelledBlock, PathBlock
+from coxfield.dask.pair_counts import Counts, Fits
 from coxfield.dask.pair_sums import Block, Partial
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores
@@ -19,7 +20,10 @@ NONE = np.zeros(0)
         (LabelledBlock(Block(LARGE), NONE, NONE), 1),
         (SUMS, 2),
         (Partial(SUMS, NONE), 2),
+        (Partial(SUMS, NONE, LARGE + 2), 3),
         (Scores(NONE, SUMS), 2),
+        (Fits(LARGE, NONE), 1),
+        (Counts(LARGE, NONE), 1),
         (PathBlock(LARGE, NONE, NONE, NONE), 1),
     ],
 )

@@ -18,6 +18,7 @@ from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.reasons import DaskReasons
 from coxfield.dask.recipes import keys_of
 from coxfield.dask.results import Results
+from coxfield.dask.sets import HELD, DaskSets
 from coxfield.dask.shards import Shards
 from coxfield.dask.spread import class_distance
 from coxfield.estimators import validation
@@ -35,7 +36,7 @@ SELECTIONS = ("loo_error", "loo_log_loss", None)
 ELSEWHERE = ("mixture", "pseudo_likelihood")  # selections of LGCPClassifier that need all rows in one place
 
 
-class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
+class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
     """`LGCPClassifier` on Dask arrays and data frames: training points stay where they are, and predictions are lazy.
 
     The class sums of the two classifiers are the same up to rounding. Training points are shards, which are the chunks
@@ -61,7 +62,7 @@ class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
     n_jobs : int, default=1
         Threads of each task. Dask runs as many tasks at a time as its workers have threads.
     verbose : int, default=0
-        Above 0, show the progress of `fit`.
+        Above 0, show the progress of `fit`, and of what `set_p_values` computes once.
 
     Attributes
     ----------
@@ -154,7 +155,7 @@ class DaskLGCPClassifier(DaskReasons, ClassifierMixin, BaseEstimator):
         if self.selection is not None:
             kernels, found = self._selected(shards, kernels, mean)
             covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
-        for earlier in ("selection_path_", "loo_error_"):
+        for earlier in ("selection_path_", "loo_error_", HELD):
             self.__dict__.pop(earlier, None)
         self.__dict__.update(found)
         self.classes_, self.mean_, self._shards = classes, mean, shards

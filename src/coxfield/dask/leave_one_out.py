@@ -68,6 +68,11 @@ def rows_of(model: Model, chosen: NDArray | None, number: int, X, y, weights) ->
     return LabelledBlock(Block(points.X, np.full(len(rows), number), rows), points.y, points.counts)
 
 
+def block_of(asked: LabelledBlock) -> Block:
+    """The rows without their labels."""
+    return asked.block
+
+
 def gathered(parts: Sequence[LabelledBlock]) -> LabelledBlock:
     """Rows of several shards as one block."""
     parts = [part for part in parts if len(part.y)] or list(parts[:1])

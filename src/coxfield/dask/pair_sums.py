@@ -9,6 +9,7 @@ faint: shards that are not held are not even read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from coxfield import threads
 from coxfield.dask.shards import Shard, read
 from coxfield.dask.sizes import count_bytes
 from coxfield.engine.class_sums import ClassSums, careful_log_sums, queries_of, quick_sums
+from coxfield.engine.conformal import EPS, relative_errors
 from coxfield.engine.decision import Scores, prior_terms
 
 if TYPE_CHECKING:
@@ -78,6 +80,8 @@ class Partial:
     sums: ClassSums
     faint: NDArray
     """Whether each row has lost digits by underflow in all of these shards."""
+    errors: NDArray | None = None
+    """Bound on the relative rounding error of the sums of each row, if it was asked for."""
 
 
 count_bytes(Block, Partial, ClassSums, Scores)
@@ -88,14 +92,16 @@ def queries(form: Form, number: int, X) -> Block:
     return Block(form.points(X, number))
 
 
-def pair_sums(model: Model, block: Block, number: int, X, y, weights) -> Partial:
-    """Class sums of a block over one shard."""
+def pair_sums(model: Model, block: Block, number: int, X, y, weights, *, bounded: bool = False) -> Partial:
+    """Class sums of a block over one shard; with `bounded`, also a bound on what rounding did to them."""
     shard = model.shard(number, X, y, weights)
     left = block.leave_out(number, shard)
     with threads.use(model.n_jobs):
         store = shard.labelled.under(model.covariances)
-        found = quick_sums(store, queries_of(store, block.X), len(block), left)
-    return Partial(found.sums, found.faint)
+        asked = queries_of(store, block.X)
+        found = quick_sums(store, asked, len(block), left)
+        errors = relative_errors(store, asked, len(block)) if bounded else None
+    return Partial(found.sums, found.faint, errors)
 
 
 def joined(parts: Sequence[Partial]) -> Partial:
@@ -103,7 +109,12 @@ def joined(parts: Sequence[Partial]) -> Partial:
     found, faint = parts[0].sums, parts[0].faint
     for part in parts[1:]:
         found, faint = added(found, part.sums), faint & part.faint
-    return Partial(found, faint)
+    return Partial(found, faint, _joined_errors([part.errors for part in parts if part.errors is not None]))
+
+
+def _joined_errors(errors: Sequence[NDArray]) -> NDArray | None:
+    """Bound for a sum of sums: that of the worst of them, and one rounding for each addition."""
+    return np.maximum.reduce(errors) + EPS * len(errors) if errors else None
 
 
 def added(one: ClassSums, other: ClassSums) -> ClassSums:
@@ -116,9 +127,9 @@ def added(one: ClassSums, other: ClassSums) -> ClassSums:
     return ClassSums(values, logs)
 
 
-def faint_rows(partial: Partial) -> NDArray:
+def faint_rows(found: Partial) -> NDArray:
     """The rows that must be summed again."""
-    return np.flatnonzero(partial.faint)
+    return np.flatnonzero(found.faint)
 
 
 def pair_logs(model: Model, block: Block, again: NDArray, number: int, X, y, weights) -> NDArray | None:
@@ -141,9 +152,9 @@ def joined_logs(parts: Sequence[NDArray | None]) -> NDArray | None:
     return None if parts[0] is None else np.logaddexp.reduce([part for part in parts if part is not None])
 
 
-def scores(model: Model, block: Block, partial: Partial, again: NDArray, logs: NDArray | None) -> Scores:
+def scores(model: Model, block: Block, found: Partial, again: NDArray, logs: NDArray | None) -> Scores:
     """Scores of a block from its sums, and from the logarithms of the rows that were summed again."""
-    sums = partial.sums
+    sums = found.sums
     if logs is not None:
         values, all_logs = sums.values.copy(), sums.logs.copy()
         values[again], all_logs[again] = ClassSums.of_logs(logs).values, logs
@@ -151,7 +162,13 @@ def scores(model: Model, block: Block, partial: Partial, again: NDArray, logs: N
     return Scores(prior_terms(model.covariances, block.X, model.mean), sums)
 
 
-def planned_scores(plan: Plan, model: Any, block: Any, shards: Sequence[tuple]) -> tuple:
+def planned_sums(plan: Plan, model: Any, block: Any, shards: Sequence[tuple], *, bounded: bool = False) -> Any:
+    """Add the tasks that sum one block over all shards, but for faint rows, and return the key of the `Partial`."""
+    task = partial(pair_sums, bounded=True) if bounded else pair_sums
+    return plan.tree("join", joined, [plan.add("sums", task, model, block, *parts) for parts in shards])
+
+
+def planned_scores(plan: Plan, model: Any, block: Any, shards: Sequence[tuple], sums: Any = None) -> tuple:
     """Add the tasks that score one block against all shards, and return the key of the scores.
 
     Parameters
@@ -159,8 +176,10 @@ def planned_scores(plan: Plan, model: Any, block: Any, shards: Sequence[tuple]) 
     plan : Plan
     model, block : keys of a `Model` and of a `Block`
     shards : sequence of references
+    sums : key of a `Partial`, optional
+        From `planned_sums`, if that was called for this block before.
     """
-    sums = plan.tree("join", joined, [plan.add("sums", pair_sums, model, block, *parts) for parts in shards])
+    sums = planned_sums(plan, model, block, shards) if sums is None else sums
     again = plan.add("faint", faint_rows, sums)
     logs = [plan.add("faint-sums", pair_logs, model, block, again, *parts) for parts in shards]
     return plan.add("scores", scores, model, block, sums, again, plan.tree("faint-join", joined_logs, logs))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.dask.leave_one_out import rows_of
+from coxfield.dask.leave_one_out import block_of, rows_of
 from coxfield.dask.pair_sums import Block, Model, added, planned_scores, queries
 from coxfield.dask.recipes import keys_of
 from coxfield.dask.results import Results
@@ -84,7 +84,7 @@ class DaskReasons:
         shards, plan = self._shards, self._shards.plan()
         model = plan.value("model", self._model)
         asked = [plan.add("rows", rows_of, model, None, *parts) for parts in shards.references]
-        blocks = [plan.add("rows-block", _block, each) for each in asked]
+        blocks = [plan.add("rows-block", block_of, each) for each in asked]
         keys = [planned_scores(plan, model, block, shards.references) for block in blocks]
         return Results(plan, keys, shards.known.kept, self.classes_, self._model.form.precision), asked
 
@@ -153,10 +153,6 @@ def reasons(model: Model, block: Block, heard: Witnesses) -> dict[str, NDArray]:
 
 def _entry(name: str, found: dict[str, NDArray]) -> NDArray:
     return found[name]
-
-
-def _block(asked: LabelledBlock) -> Block:
-    return asked.block
 
 
 def _together(start: int, asked: LabelledBlock, scores: Scores) -> tuple[NDArray, NDArray, Scores]:

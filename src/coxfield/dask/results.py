@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Results:
-    """Scores of blocks of rows, not computed yet."""
+    """Scores of blocks of rows, or what takes their place, not computed yet."""
 
     plan: Plan
     keys: Sequence
@@ -33,7 +33,7 @@ class Results:
 
     def labels(self) -> Any:
         """Most probable classes."""
-        return self._array("predict", partial(_labels, self.classes), (), self.classes.dtype)
+        return self.array("predict", partial(_labels, self.classes), (), self.classes.dtype)
 
     def probabilities(self) -> Any:
         """Probabilities of the classes."""
@@ -51,12 +51,13 @@ class Results:
         """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more."""
         if len(self.classes) > 2:
             return self._per_class("decision-function", _relative)
-        return self._array("decision-function", partial(_difference, self.precision), (), self.precision)
+        return self.array("decision-function", partial(_difference, self.precision), (), self.precision)
 
     def _per_class(self, step: str, function: Callable) -> Any:
-        return self._array(step, partial(function, self.precision), (len(self.classes),), self.precision)
+        return self.array(step, partial(function, self.precision), (len(self.classes),), self.precision)
 
-    def _array(self, step: str, function: Callable, tail: tuple, dtype) -> Any:
+    def array(self, step: str, function: Callable, tail: tuple, dtype) -> Any:
+        """An array whose chunks are the function of one result each, with rows of the shape `tail`."""
         array = self.plan.array(step, function, self.keys, self.lengths, tail=tail, dtype=dtype)
         return array.compute() if self.here else array
 
