@@ -171,7 +171,7 @@ def _planned_fits(plan: Plan, model: Any, block: Any, shards: Shards) -> tuple:
 def _lost(held: Sequence[Delayed]) -> bool:
     """Whether results on a cluster are gone, because it was closed, or because a task failed."""
     values = (getattr(node, "value", node) for each in held for node in dict(each.dask).values())
-    return any(isinstance(value, Future) and value.status not in ("pending", "finished") for value in values)
+    return any(isinstance(value, Future) and value.status in ("cancelled", "error") for value in values)
 
 
 def _sets(excluded: Fraction, counts: Counts) -> NDArray:
