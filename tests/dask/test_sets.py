@@ -139,6 +139,20 @@ def test_a_duplicate_is_a_tie_whatever_shard_it_is_in(dtype, scale):
     assert (found[np.arange(N), y] * (N + 1)).min() > 1.5
 
 
+@pytest.mark.parametrize("outlier", [False, True])
+def test_rounding_never_makes_p_values_smaller(outlier):
+    """Single precision beside the same points in double precision; an outlier makes its shard compute with care."""
+    X, y, Q = points(dtype=np.float32)
+    X[::2] += 40
+    Q[::2] += 40
+    X[0] = 400 if outlier else X[0]
+    found = shards(X, y, size=35, kernel=3.0 * RBF(1.0)).set_p_values(chunked(Q, 15)).compute()
+    exact = LGCPClassifier(3.0 * RBF(1.0), selection=None).fit(X.astype(float), y).set_p_values(Q.astype(float))
+    assert (found >= exact).all()
+    assert (found > exact).any()
+    assert (found - exact).mean() < 0.1
+
+
 @pytest.mark.parametrize("per_class", [False, True])
 def test_the_guarantee_holds_for_every_set_of_points(per_class):
     """Each of n + 1 points is the new one in turn. Exactly this share of them must be covered, without any chance."""
