@@ -3,7 +3,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.dask.checks import Form
-from coxfield.dask.pair_counts import Counts, Fits, covariance_errors, fits, joined_counts, pair_counts
+from coxfield.dask.pair_counts import Counts, Fits, fits, joined_counts, pair_counts
 from coxfield.dask.pair_sums import Block, Model, Partial
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.conformal import odds_against, slack
@@ -68,22 +68,3 @@ def test_fits_are_lowered_by_what_rounding_can_do():
     np.testing.assert_array_equal(found.slack, slack(scores, errors))
     assert (found.slack > 1e-3 * values.max(axis=1)).all()
     np.testing.assert_array_equal(found.least, odds_against(scores.log_probabilities) - found.slack[:, None])
-
-
-def test_errors_of_covariances_are_bounded_beside_far_points():
-    """A far point makes the sums of all queries careful, but not the covariances with points nearby."""
-    near = RNG.normal(size=(60, 2)) + np.where(np.arange(60) % 2, 70, -70)[:, None]
-    far, new = np.array([[0.0, 400.0]]), (near[:20] + RNG.normal(size=(20, 2))).astype(np.float32)
-    covariance = recognise(RBF(1.0), 2)
-    rough = covariance.bind(np.concatenate([near, far]).astype(np.float32))
-    exact = covariance.bind(np.concatenate([near, far]).astype(np.float32).astype(float))
-    queries = rough.at(new)
-    assert queries.imprecise(rough).all()
-    precise = ~rough.imprecise(queries)
-    assert precise.sum() == 60
-    errors = covariance_errors(queries, [rough[:30], rough[30:]])
-    true = exact.at(new.astype(float)).tile(exact)[:, precise]
-    found = queries.tile(rough)[:, precise].astype(float)
-    count = true > 1e-6
-    assert (np.abs(found - true) <= errors[:, None] * true + 1e-9)[count].all()
-    assert (np.abs(found - true) / true)[count].max() > 1e-4  # which is more than sums with care are wrong by

@@ -12,6 +12,7 @@ from coxfield.engine.conformal import (
     Odds,
     calibrating_points,
     count_worse,
+    covariance_errors,
     log_without_each,
     odds_against,
     relative_errors,
@@ -106,6 +107,26 @@ def test_errors_of_sums_bound_what_rounding_does():
         assert errors.max() < 0.15
         fine = relative_errors(exact, exact.queries(new.astype(float)), 50)
         assert fine.max() < 1e-9
+
+
+def test_errors_of_covariances_are_bounded_beside_far_points():
+    """A far point makes the sums of all queries careful, but not the covariances with points nearby."""
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(60, 2)) + np.where(np.arange(60) % 2, 70, -70)[:, None]
+    far, new = np.array([[0.0, 400.0]]), (near[:20] + rng.normal(size=(20, 2))).astype(np.float32)
+    covariance = recognise(RBF(1.0), 2)
+    rough = covariance.bind(np.concatenate([near, far]).astype(np.float32))
+    exact = covariance.bind(np.concatenate([near, far]).astype(np.float32).astype(float))
+    queries = rough.at(new)
+    assert queries.imprecise(rough).all()
+    precise = ~rough.imprecise(queries)
+    assert precise.sum() == 60
+    errors = covariance_errors(queries, [rough[:30], rough[30:]])
+    true = exact.at(new.astype(float)).tile(exact)[:, precise]
+    found = queries.tile(rough)[:, precise].astype(float)
+    count = true > 1e-6
+    assert (np.abs(found - true) <= errors[:, None] * true + 1e-9)[count].all()
+    assert (np.abs(found - true) / true)[count].max() > 1e-4  # which is more than sums with care are wrong by
 
 
 def test_slack_grows_with_scores():

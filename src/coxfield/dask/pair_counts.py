@@ -14,12 +14,11 @@ import numpy as np
 from coxfield import threads
 from coxfield.dask.sizes import count_bytes
 from coxfield.engine.conformal import (
-    UNITS,
     Calibrators,
     Odds,
     calibrating_points,
     count_worse,
-    distance_errors,
+    covariance_errors,
     odds_against,
     slack,
 )
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from coxfield.dask.pair_sums import Block, Model, Partial
     from coxfield.engine.decision import Scores
     from coxfield.engine.store import Group, Labelled, Store
-    from coxfield.kernels.protocol import Bound
 
 
 @dataclass(frozen=True)
@@ -104,16 +102,6 @@ def calibrators(store: Store, group: Group, labelled: Labelled, left_out: Fits, 
     rows = rows[np.argsort(labelled.y[rows], kind="stable")]
     y, blocks = labelled.y[rows], calibrating_points(store, group, labelled.X, rows, rows)
     return Calibrators(blocks, y, Odds.of(left_out.log_probabilities[rows], y, left_out.slack[rows]), group.classes)
-
-
-def covariance_errors(points: Bound, blocks: Sequence[Bound]) -> NDArray:
-    """Bound on the relative error of the covariances of each query with the points of a shard.
-
-    The bound of the sums does not serve here. Each shard has an origin of its own, and its far points may have forced
-    the sums of a query to be taken with care, while covariances with its other points come from products.
-    """
-    distances = [distance_errors(points, block) for block in blocks]
-    return np.finfo(points.dtype).eps * UNITS + np.maximum.reduce(distances)
 
 
 def joined_counts(parts: Sequence[Counts]) -> Counts:

@@ -153,6 +153,16 @@ def distance_errors(points: Bound, columns: Bound) -> NDArray:
     return error
 
 
+def covariance_errors(points: Bound, blocks: Sequence[Bound]) -> NDArray:
+    """Bound on the relative error of the covariances of each query with calibrators.
+
+    The bound of the sums does not serve here. A far point may have forced the sums of a query to be taken with care,
+    while its covariances with nearer points come from products.
+    """
+    distances = [distance_errors(points, block) for block in blocks]
+    return np.finfo(points.dtype).eps * UNITS + np.maximum.reduce(distances)
+
+
 def slack(scores: Scores, errors: NDArray) -> NDArray:
     """How far rounding can move the log odds of each row: they are differences of scores, and both may err."""
     sums, relative = (np.abs(values).max(axis=1) for values in (scores.sums.values, scores.relative))
@@ -202,7 +212,7 @@ def count_worse(
     against : array of shape (n, number of candidates)
         Log odds against each candidate, lowered by what rounding may have added to them.
     errors : array of shape (n,)
-        Relative errors of covariances; see `relative_errors`.
+        Relative errors of covariances; see `covariance_errors`.
     per_class : bool
         Whether only calibrators of the candidate class count.
     done : function, optional

@@ -16,6 +16,7 @@ from coxfield.engine.conformal import (
     Odds,
     calibrating_points,
     count_worse,
+    covariance_errors,
     odds_against,
     relative_errors,
     slack,
@@ -188,16 +189,19 @@ class GuaranteedSets:
         loo, store, n = self._leave_one_out(), self._store, X.shape[0]
         scores, found = self._scores_of(X), np.zeros((n, len(self.classes_)), dtype=np.int64)
         queries = store.queries(X)
-        errors = relative_errors(store, queries, n)
-        least = odds_against(scores.log_probabilities) - slack(scores, errors)[:, None]
+        least = odds_against(scores.log_probabilities) - slack(scores, relative_errors(store, queries, n))[:, None]
         work = n * len(store.groups)
         with progress(f"sets of {n} points", work, None, "float32 points take less time") as done:
             for k, group in enumerate(store.groups):
                 own = rows[np.isin(self.y_fit_[rows], group.classes)] if per_class else rows
                 calibrators = self._calibrators_of(k, group, own, loo)
+                if not calibrators.blocks:
+                    done(n)
+                    continue
                 points = queries[k]
                 if points is None:  # the group has no points, so the coordinates are those of the calibrators
-                    points = (calibrators.blocks[0].at if calibrators.blocks else group.covariance.bind)(X)
+                    points = calibrators.blocks[0].at(X)
+                errors = covariance_errors(points, calibrators.blocks)
                 found[:, group.classes] = count_worse(
                     calibrators, points, least[:, group.classes], errors, per_class=per_class, done=done
                 )
