@@ -19,7 +19,7 @@ from command_line import flowers
 from coxfield.apps.cli.app import app
 from fuzz.chance import happens, mostly
 from fuzz.files import Table, tables
-from fuzz.invariants import SECONDS, Outcome
+from fuzz.invariants import ANNOUNCED, SECONDS, Outcome
 from fuzz.refusals import INTERNAL, place
 
 OLD = b"what was there before"
@@ -81,7 +81,7 @@ def _judged(case, result, before, seconds):
         f"exit code {result.exit_code}" if result.exit_code not in (0, 1, 2) else "",
         f"changed {sorted(changed)} but failed" if changed and result.exit_code else "",
         f"changed {sorted(changed)}" if changed - set(case.outputs) else "",
-        f"took {seconds:.0f} seconds" if seconds > SECONDS else "",
+        f"took {seconds:.0f} seconds" if seconds > (ANNOUNCED if " to go" in result.stderr else SECONDS) else "",
     ]
     found = next((fault for fault in faults if fault), None)
     if found:
@@ -96,7 +96,7 @@ def _faults_of_text(result):
     if "Traceback" in result.output:
         yield "a traceback is shown"
     if result.exit_code == 1:
-        errors = [line for line in result.stderr.splitlines() if not line.startswith("Warning: ")]
+        errors = [line for line in result.stderr.splitlines() if not line.startswith(("Warning: ", "Note: "))]
         if len(errors) != 1 or not re.fullmatch(r"Error: .{5,}", errors[0]):
             yield f"the error is not one line but {len(errors)}"
         yield from (f"the message speaks of internals: {word!r}" for word in INTERNAL if word in errors[-1])

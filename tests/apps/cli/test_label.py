@@ -313,6 +313,13 @@ def test_a_class_may_be_named_as_a_mark(data):
     assert set(pl.read_csv(result.stdout_bytes)["species"].to_list()) == {"cat", "NA"}
 
 
+def test_a_table_that_is_refused_gets_one_sentence_and_no_note(data):
+    named = data.with_columns(species=pl.col("species").replace("dog", "NA"))
+    feature = next(name for name in data.columns if name != "species" and data[name].dtype.is_numeric())
+    named.with_columns(pl.when(pl.int_range(pl.len()) > 0).then(feature)).write_csv("data.csv")
+    assert refusal(*LABEL).startswith(f"Error: Column {feature!r} of data.csv is blank in row")
+
+
 def test_without_marks_there_is_no_note(data):
     assert data["species"].null_count() == 32
     assert run(*LABEL, *QUICK, "--quiet").stderr == ""

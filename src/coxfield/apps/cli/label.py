@@ -117,7 +117,8 @@ def label(
     outputs.check(output, plot, inputs=[table])
     marks = {target: missing or []}
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks)
-    known, given, X = _known(rows, target), ~rows.missing_labels(target), rows.features(names)
+    X = rows.features(names)
+    known, given = _known(rows, target), ~rows.missing_labels(target)  # its note is no help if features are refused
     _check_names(rows, known, inference)
     if not (X - X[0]).any():
         raise ValueError(f"{rows.name} has the same features in all rows, so they cannot be told apart: add features")
