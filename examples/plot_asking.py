@@ -31,9 +31,8 @@ def curve(ask, rounds=5, at_once=5):
 
 
 # %%
-# Three rules: at random, the smallest probability, and ``suggest``. The smallest probability asks five
-# times about one digit. Then that digit has six labels and the others have one, and these few labels
-# mislead more than they teach. So spread the labels that you ask for.
+# Three rules: at random, the smallest probability, and ``suggest``. The smallest probability may ask five
+# times about one digit, or about pictures that are like no others. ``suggest`` spreads its questions.
 rng = np.random.default_rng(0)
 rules = {
     "at random": lambda clf, y, n: rng.choice(np.flatnonzero(y < 0), n, replace=False),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.datasets import make_blobs
+from sklearn.datasets import load_digits, make_blobs
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
@@ -202,3 +202,19 @@ def test_equal_points_leave_it_open():
     y[:2] = [0, 1]
     p = SLGCPClassifier().fit(np.full((50, 3), 0.1), y).label_distributions_[2:]
     assert np.isfinite(p).all()
+
+
+@pytest.mark.parametrize("richer", [1, 2, 5])
+def test_more_labels_of_some_classes_do_not_take_points_from_the_others(richer):
+    """One label per digit, and then five more of some digits. If numbers spoke, 13 to 22 % more were wrong."""
+    X, truth = (part[:600] for part in load_digits(return_X_y=True))
+    rng, before, after = np.random.default_rng(0), [], []
+    for _ in range(5):
+        y = np.full(600, -1)
+        for digit in range(10):
+            y[rng.choice(np.flatnonzero(truth == digit))] = digit
+        before.append(np.mean(SLGCPClassifier().fit(X, y).transduction_ != truth))
+        for digit in rng.choice(10, richer, replace=False):
+            y[rng.choice(np.flatnonzero((truth == digit) & (y < 0)), 5, replace=False)] = digit
+        after.append(np.mean(SLGCPClassifier().fit(X, y).transduction_ != truth))
+    assert np.mean(after) < np.mean(before) + 0.06

@@ -30,8 +30,8 @@ def reference(sums, ranks):
         unit = np.mean([max(abs(v) for v in row) for row in relative])
         for s, nats in enumerate(STRENGTHS):
             logs[m, s] = -ranks[m] / len(Y)
-            for j in range(4):  # the fifth label is alone in its class
-                logs[m, s] += np.log(softmax(nats / unit * one.left_out[j] + MEAN)[Y[j]])
+            for j in range(4):  # the fifth label is alone in its class, and the class does not count
+                logs[m, s] += np.log(softmax((nats / unit * one.left_out[j] + MEAN)[:2])[Y[j]])
     return softmax(logs)
 
 

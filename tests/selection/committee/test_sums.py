@@ -13,11 +13,12 @@ def unit_features(dtype=float, n=15, d=4):
 
 
 def reference(features, x, rows, y, *, means):
-    """Class sums, or means, at one point by double loop."""
+    """Class sums divided by the root of the number of points, or means, at one point by double loop."""
     found = []
     for c in range(3):
         values = [float(x @ features[row]) for row, label in zip(rows, y, strict=True) if label == c]
-        found.append(sum(values) / max(len(values), 1) if means else sum(values))
+        number = max(len(values), 1)
+        found.append(sum(values) / (number if means else np.sqrt(number)))
     return found
 
 
@@ -44,7 +45,19 @@ def test_a_point_that_no_mode_reaches_counts_for_nothing():
     assert (sums.whole[GIVEN.rows[0]] == 0).all()
 
 
-def test_company_is_another_label_of_the_class():
+def test_labels_of_classes_with_several_labels_are_judged_among_these_classes():
     assert GIVEN.counts.tolist() == [3, 2, 1]
-    assert GIVEN.in_company.tolist() == [True, True, True, False, True, True]
     np.testing.assert_array_equal(GIVEN.indicators.argmax(axis=1), GIVEN.y)
+    judged = GIVEN.judged
+    assert judged.rows.tolist() == [0, 1, 2, 4, 5]
+    assert judged.classes.tolist() == [0, 1]
+    assert judged.y.tolist() == [0, 1, 0, 1, 0]
+    left_out = np.arange(18.0).reshape(6, 3)
+    np.testing.assert_array_equal(judged.among(left_out), left_out[[0, 1, 2, 4, 5], :2])
+    p = np.tile([0.3, 0.2, 0.5], (6, 1))
+    assert_close(judged.own(p), np.array([0.6, 0.4, 0.6, 0.4, 0.6]))
+
+
+@pytest.mark.parametrize("y", [[0, 1, 2], [0, 1, 2, 0, 0, 0]], ids=["one each", "one class has several"])
+def test_with_fewer_than_two_such_classes_nothing_is_judged(y):
+    assert len(Given(np.arange(len(y)), np.array(y), 3).judged) == 0

@@ -81,8 +81,9 @@ def _spread(sums: NDArray) -> float:
 
 
 def _log_likelihoods(sums: MemberSums, strengths: NDArray, given: Given, mean: NDArray) -> NDArray:
-    """Log probability of the labels that have company, each from the others, for each strength."""
-    rows = np.flatnonzero(given.in_company)
-    y, left_out = given.y[rows], sums.left_out[rows]
-    logs = [log_softmax(b * left_out + mean, axis=1)[np.arange(len(rows)), y].sum() for b in strengths]
-    return np.array(logs)
+    """Log probability of the labels that can be judged, each from the others, for each strength."""
+    judged = given.judged
+    if not len(judged):
+        return np.zeros(len(strengths))
+    left_out, mean, rows = judged.among(sums.left_out), mean[judged.classes], np.arange(len(judged))
+    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y].sum() for b in strengths])

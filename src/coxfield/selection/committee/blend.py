@@ -36,10 +36,9 @@ class Blend:
 def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray) -> Blend:
     """The mixture that leave-one-out prefers. The class means stay: few labels do not tell how frequent classes are.
 
-    Only labels with company count. A label that is alone in its class would be predicted without any point of its
-    class, which speaks against every member.
+    Only labels that can be judged count; see `Judged`.
     """
-    rows = np.flatnonzero(given.in_company)
-    left_out = np.stack([one.left_out[rows] for one in sums])
-    solution = Problem.of(left_out, given.y[rows], np.ones(len(rows)), mean).solve(learn_mean=False)
-    return Blend(solution.weights, solution.mean)
+    judged = given.judged
+    left_out = np.stack([judged.among(one.left_out) for one in sums])
+    problem = Problem.of(left_out, judged.y, np.ones(len(judged)), mean[judged.classes])
+    return Blend(problem.solve(learn_mean=False).weights, mean)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coxfield.selection.committee.blend import Blend
     from coxfield.selection.committee.sums import Given, MemberSums
 
+IMAGINED = 5.0  # labels more in each class when shares are counted: labels are often asked for, and not drawn
 VOICES = ("average", "mixture", "labelled points alone")
 
 
@@ -47,7 +48,7 @@ class Committee:
     """What the features of each member are multiplied with to give class sums."""
     average: Average
     blend: Blend | None
-    """None if no label has company."""
+    """None if no label can be judged."""
     loudness: NDArray
     """Weight of each voice in the order of `VOICES`; 0 for voices that are absent."""
 
@@ -87,10 +88,10 @@ def learn_committee(
     alone : Opinion, optional
         What a classifier says that looks at the labelled points alone.
     """
-    counts = given.counts + 1.0  # so that one label more or less in a class matters less
+    counts = given.counts + IMAGINED
     centre = mean + np.log(counts / counts.sum())
     first = average(sums, np.array([member.rank for member in members]), given, centre)
-    second = blend(sums, given, centre) if given.in_company.any() else None
+    second = blend(sums, given, centre) if len(given.judged) else None
     loudness = _loudness(first, second, alone, sums, given)
     alive = first.weights.any(axis=1) | (False if second is None else second.weights > 0)
     kept = np.flatnonzero(alive).tolist()
@@ -106,17 +107,14 @@ def learn_committee(
 
 
 def _loudness(first: Average, second: Blend | None, alone: Opinion | None, sums, given: Given) -> NDArray:
-    """The weight of each voice, from what it says about labels with company."""
-    rows = np.flatnonzero(given.in_company)
-    left_out = [one.left_out[rows] for one in sums]
-    voices = {0: first.probabilities(left_out)} if len(rows) else {}
-    if second is not None:
-        voices[1] = second.probabilities(left_out)
-    if alone is not None and len(rows):
-        voices[2] = alone.left_out[rows]
-    if not voices:
+    """The weight of each voice, from what it says about labels that can be judged."""
+    judged = given.judged
+    if second is None:
         return np.array([1.0, 0.0, 0.0])
-    own = np.arange(len(rows)), given.y[rows]
+    left_out = [one.left_out for one in sums]
+    voices = [first.probabilities(left_out), second.probabilities(left_out)]
+    if alone is not None:
+        voices.append(alone.left_out)
     loudness = np.zeros(len(VOICES))
-    loudness[list(voices)] = stack(np.stack([voice[own] for voice in voices.values()]))
+    loudness[: len(voices)] = stack(np.stack([judged.own(voice) for voice in voices]))
     return loudness
