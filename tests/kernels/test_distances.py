@@ -63,3 +63,15 @@ def test_a_stretch_adds_to_distances_along_its_direction():
     assert_close(sq_distances(a[2:4], b[[1, 5]]), expected[2:4][:, [1, 5]], terms=8, scale=scale)
     single = sq_distances(a.astype(np.float32), b.astype(np.float32))
     assert_close(single, expected, terms=8, scale=scale, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("size", "factor"), [(1e25, 1e-30), (1e35, 1.0)])
+def test_a_stretch_along_a_direction_whose_square_overflows(size, factor):
+    stretch = Stretch(np.float32(size) * np.eye(2, dtype=np.float32), np.full(2, factor, np.float32))
+    with np.errstate(all="raise"):
+        found = stretch.added(np.zeros((2, 2), np.float32), np.array([[3.0, 0.0]], np.float32))
+    if factor < 1:
+        assert_close(found, np.array([[9e20], [0.0]]), dtype=np.float32)
+    else:  # so far away that every covariance has vanished
+        assert np.isfinite(found).all()
+        assert found[0, 0] > 1e28

@@ -39,11 +39,13 @@ class Stretch:
 
     def added(self, a: NDArray, b: NDArray) -> NDArray:
         """What it adds to the squared distances between coordinates a, of its own points, and b."""
-        along = self.directions @ b.T
-        along -= np.einsum("jd,jd->j", self.directions, a)[:, None]
-        np.square(along, out=along)
-        along *= self.factors[:, None]
-        return along
+        # The roots of the factors come first: directions may be so long that only the products have squares.
+        scaled = self.directions * np.sqrt(self.factors)[:, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            along = scaled @ b.T
+            along -= np.einsum("jd,jd->j", scaled, a)[:, None]
+            np.square(along, out=along)
+        return along if np.isfinite(along.max(initial=0)) else capped(along)
 
 
 @dataclass(frozen=True)
