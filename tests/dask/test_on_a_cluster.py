@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from distributed import wait
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.neighbors import NearestNeighbors
 
 import dask
 from coxfield import LGCPClassifier
-from coxfield.dask import DaskLGCPClassifier
+from coxfield.dask import DaskLGCPClassifier, neighbour_distances
 from local_cluster import calls, cluster, counted_chunks, labels_of, mortal_cluster
 from shard_cases import chunked
 from tolerances import assert_close
@@ -56,6 +57,12 @@ def test_names_of_tasks_on_the_scheduler(client):
     wait(held)
     names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
     assert {"lgcp-check", "lgcp-sums", "lgcp-join", "lgcp-predict"} <= set(names)
+
+
+def test_neighbours_on_a_cluster_are_those_in_memory(client):
+    found = neighbour_distances(chunked(X, 30).persist(), 6)
+    here = NearestNeighbors(n_neighbors=6).fit(X).kneighbors_graph(mode="distance")
+    assert_close(found.toarray(), here.toarray(), condition=CONDITION)
 
 
 def test_a_worker_killed_in_the_middle_of_fit(mortal_client, tmp_path):

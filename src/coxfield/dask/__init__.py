@@ -2,5 +2,6 @@
 
 from coxfield.dask.available import EXTRA as _EXTRA  # noqa: F401
 from coxfield.dask.classifier import DaskLGCPClassifier
+from coxfield.dask.neighbours import neighbour_distances
 
-__all__ = ["DaskLGCPClassifier"]
+__all__ = ["DaskLGCPClassifier", "neighbour_distances"]

@@ -37,15 +37,18 @@ class Frame:
     @classmethod
     def of(cls, X) -> Frame:
         """The frame of given points."""
-        if sparse.issparse(X):
-            return cls()
-        low, high = X.min(axis=0) / 2, X.max(axis=0) / 2
+        return cls() if sparse.issparse(X) else cls.between(X.min(axis=0), X.max(axis=0))
+
+    @classmethod
+    def between(cls, least: NDArray, largest: NDArray) -> Frame:
+        """The frame of dense points whose features have these bounds."""
+        low, high = least / 2, largest / 2
         middle, spread = low + high, float((high - low).max())
         unit = float(2.0 ** np.round(np.log2(spread))) if spread > 0 else 1.0
-        extreme = EXTREME[X.dtype]
+        extreme = EXTREME[low.dtype]
         unit = unit if unit > extreme or unit * extreme < 1 else 1.0
         moves = unit != 1 or float(np.abs(middle).max()) > FAR * spread
-        return cls(middle if moves else None, unit, X.dtype)
+        return cls(middle if moves else None, unit, low.dtype)
 
     def place(self, X):
         """Points in this frame."""
