@@ -9,6 +9,7 @@ import coxfield
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 from coxfield.baselines import HarmonicFunctions, ParzenClassifier, SVMClassifier, VariationalGPClassifier
 from coxfield.calibration import Comparison, Reliability, compare, reliability
+from coxfield.dask import DaskLGCPClassifier, neighbour_distances
 from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, load_synth, make_circles, make_double_helix
 from coxfield.field import (
     Gibbs,
@@ -123,6 +124,16 @@ def permanents(A: Numbers) -> float:
     estimate: PermanentEstimate = importance_permanent(A, random_state=0)
     ratio = log_permanent_ratio_cyclic(A, A[:1], A[0, :1])
     return float(alpha_permanent(A) + insertion_matrix(A).sum() + estimate.insertion.sum() + ratio[0])
+
+
+def on_a_cluster(X: Numbers, y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Use the classifier of Dask arrays, and the graph of all points."""
+    clf = DaskLGCPClassifier(selection="loo_error", random_state=0).fit(X, y)
+    print(clf.predict_proba(X), clf.predict_set(X, 0.9), clf.contributions(X, top=3), clf.label_quality()["margin"])
+    graph = neighbour_distances(X, 5)
+    few = SLGCPClassifier(kernel="precomputed_distances").fit(graph, y)
+    labels: NDArray[np.int64] = few.transduction_
+    return labels
 
 
 def data() -> tuple[Numbers, NDArray[np.int64]]:

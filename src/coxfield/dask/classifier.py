@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -108,7 +108,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         random_state=None,
         n_jobs=1,
         verbose=0,
-    ):
+    ) -> None:
         self.kernel = kernel
         self.mean = mean
         self.selection = selection
@@ -123,7 +123,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None) -> Self:
         """Look at all chunks once, and choose the parameters of the covariance. Points stay where they are.
 
         Parameters
@@ -206,12 +206,12 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         return {int(k): rows[of == k] - shards.starts[k] for k in np.unique(of)}
 
     @property
-    def X_fit_(self):  # noqa: N802
+    def X_fit_(self) -> Any:  # noqa: N802
         """The training points, as a Dask array."""
         return self._shards.X
 
     @property
-    def y_fit_(self):
+    def y_fit_(self) -> Any:
         """The labels of the training points, as a Dask array."""
         return self._shards.y
 
@@ -232,7 +232,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         validate_data(self, _example(given), reset=False, skip_check_array=True)
         return given
 
-    def class_scores(self, X):
+    def class_scores(self, X) -> Any:
         """The score of each class; see `LGCPClassifier.class_scores`.
 
         Parameters
@@ -247,23 +247,23 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         """
         return self._planned(X).class_scores()
 
-    def decision_function(self, X):
+    def decision_function(self, X) -> Any:
         """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more."""
         return self._planned(X).decision_function()
 
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X) -> Any:
         """Log probabilities of the classes."""
         return self._planned(X).log_probabilities()
 
-    def predict_proba(self, X):
+    def predict_proba(self, X) -> Any:
         """Probabilities of the classes."""
         return self._planned(X).probabilities()
 
-    def predict(self, X):
+    def predict(self, X) -> Any:
         """Most probable class of each row; if every covariance underflows, the class of the nearest neighbour."""
         return self._planned(X).labels()
 
-    def predict_with_proba(self, X):
+    def predict_with_proba(self, X) -> tuple[Any, Any]:
         """Labels and probabilities together. Compute both by one `dask.compute`, and the sums are computed once."""
         planned = self._planned(X)
         return planned.labels(), planned.probabilities()

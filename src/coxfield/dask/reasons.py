@@ -37,14 +37,14 @@ class DaskReasons:
         _model: Model
         _queries: Any
 
-    def loo_predict_proba(self):
+    def loo_predict_proba(self) -> Any:
         """`predict_proba` of each training point from all the others, as a Dask array over all pairs of chunks.
 
         Its rows are the training rows without those of weight zero.
         """
         return self._left_out()[0].probabilities()
 
-    def loo_predict(self):
+    def loo_predict(self) -> Any:
         """`predict` for each training point from all the others, as a Dask array over all pairs of chunks."""
         return self._left_out()[0].labels()
 

@@ -38,7 +38,7 @@ class DaskSets:
         _model: Model
         _queries: Any
 
-    def predict_set(self, X, coverage: float = 0.9, *, per_class: bool = False):
+    def predict_set(self, X, coverage: float = 0.9, *, per_class: bool = False) -> Any:
         """Sets of classes that hold the true class with a probability of at least `coverage`.
 
         They are those of `LGCPClassifier.predict_set`, which says what is guaranteed. The first call computes the
@@ -85,7 +85,7 @@ class DaskSets:
         excluded = excluded_share(coverage)
         return self._counted(X, per_class).array("predict-set", partial(_sets, excluded), (len(self.classes_),), bool)
 
-    def set_p_values(self, X, *, per_class: bool = False):
+    def set_p_values(self, X, *, per_class: bool = False) -> Any:
         """The p-value of each class: the share of points that fit their label as badly as the new point fits this one.
 
         See `LGCPClassifier.set_p_values`. A class is in the sets of `predict_set` for all coverages above 1 minus its
