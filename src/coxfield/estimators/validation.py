@@ -35,6 +35,8 @@ def check_weights(sample_weight, X, precision=None) -> NDArray | None:
     sample_weight = as_numpy(sample_weight)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(X.shape[0], float(sample_weight))
+    if isinstance(sample_weight, list | tuple):  # some versions of scikit-learn take no lists where they dispatch
+        sample_weight = np.asarray(sample_weight)
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}")

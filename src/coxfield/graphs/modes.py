@@ -130,6 +130,9 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[
     n, dtype = len(parts), _precision(len(parts))
     if count < 1:
         return np.empty((n, 0))
+    if not walk.nnz:  # every vector is a mode, and some versions of ARPACK stop at that
+        drawn = np.random.default_rng(0).standard_normal((n, count))
+        return np.linalg.qr(np.concatenate([parts, drawn], axis=1))[0][:, parts.shape[1] :]
     walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
     across = sparse.csr_array(parts.T)
     power = POWER if walk.nnz <= SPARSE * n else 1
