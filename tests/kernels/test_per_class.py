@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
@@ -39,6 +40,7 @@ def test_mapping_computes_shared_things_once():
     ("kernel", "words"),
     [
         ({"a": RBF(), "b": RBF(), "x": RBF()}, "kernel names the class 'x', but y holds only"),
+        ({"a": RBF(), "b": RBF(), pd.NA: RBF()}, "kernel names the class <NA>, but y holds only"),
         ({"a": RBF(), "b": RBF()}, "kernel has no entry for the class 'c'"),
     ],
 )

@@ -134,6 +134,14 @@ def class_values(values, classes: NDArray, name: str, default: float) -> NDArray
 
 def refuse_strangers(mapping: Mapping, classes: NDArray, name: str) -> None:
     """Refuse a mapping that names unknown classes."""
-    strangers = [key for key in mapping if key not in classes.tolist()]
+    strangers = [key for key in mapping if not _among(key, classes.tolist())]
     if strangers:
         raise ValueError(f"{name} names the class {strangers[0]!r}, but y holds only {classes.tolist()}")
+
+
+def _among(key, classes: list) -> bool:
+    """Whether a key is one of the classes. `pandas.NA` cannot even be compared."""
+    try:
+        return key in classes
+    except TypeError:
+        return False

@@ -21,13 +21,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
 from coxfield.engine.tiles import whole_rows
 from coxfield.field.rows import CouplingRows, coupling_rows
 from coxfield.field.sampling.chains import State, draw, initial_state
+from coxfield.field.sampling.clusters import clusters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +87,7 @@ class SwendsenWang:
         """The next labels of some chains."""
         groups = self._groups(rng, len(labels))
         mine = np.take_along_axis(groups, labels, axis=1)
-        n_clusters, cluster = connected_components(self._bonds(rng, labels, groups, coupling), directed=False)
+        n_clusters, cluster = clusters(self._bonds(rng, labels, groups, coupling), labels.size)
         logits = np.where(groups[:, None] == mine[:, :, None], self._logits(mine, coupling), -np.inf)
         columns = logits.reshape(-1, self.field.n_classes).T
         sums = np.stack([np.bincount(cluster, column, n_clusters) for column in columns], axis=1)
@@ -121,8 +120,8 @@ class SwendsenWang:
                 totals[:, rows, users] = own
         return totals
 
-    def _bonds(self, rng, labels: NDArray, groups: NDArray, coupling: float) -> sparse.coo_array:
-        """Bonds of all chains as one graph of n_chains n nodes."""
+    def _bonds(self, rng, labels: NDArray, groups: NDArray, coupling: float) -> NDArray:
+        """Bonds of all chains, as pairs of n_chains n nodes."""
         found = [np.zeros((2, 0), int)]
         for k, users in enumerate(self._rows.users):
             # In a pair of classes a covariance counts one half for each class that uses it.
@@ -136,8 +135,7 @@ class SwendsenWang:
                     found.append(_few_bonds(rng, cumulative, ends, labels, rates))
                 else:
                     found.append(_many_bonds(rng, self._rows.after(k, rows), ends, labels, rates))
-        bonds = np.concatenate(found, axis=1)
-        return sparse.coo_array((np.ones(bonds.shape[1], bool), tuple(bonds)), shape=(labels.size, labels.size))
+        return np.concatenate(found, axis=1)
 
     @cached_property
     def _held(self) -> dict[tuple[int, int], NDArray]:
