@@ -10,6 +10,7 @@ the same kind of start; seconds are the processor's, so that other programs do n
 import argparse
 import time
 from dataclasses import dataclass
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
@@ -17,7 +18,9 @@ from rich.table import Table
 from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
+from benchmarks.harness import seconds
 from coxfield.field import Gibbs, LabelField, SwendsenWang, sample
+from coxfield.field.sampling import clusters
 from coxfield.field.sampling.diagnostics import effective_sample_size, r_hat
 
 console = Console(width=120)
@@ -86,8 +89,8 @@ def show(runs, n, n_samples):
         rates = (f"{run.share:.1f}", f"{run.slowest:.1f}", f"{run.median:.1f}")
         table.add_row(f"{run.variance}", run.sampler, f"{run.milliseconds:.1f}", *numbers, *rates)
     console.print(table)
-    for gibbs, clusters in zip(runs[::2], runs[1::2], strict=True):
-        ratios = clusters.share / gibbs.share, clusters.slowest / gibbs.slowest, clusters.median / gibbs.median
+    for gibbs, bound_nodes in zip(runs[::2], runs[1::2], strict=True):
+        ratios = bound_nodes.share / gibbs.share, bound_nodes.slowest / gibbs.slowest, bound_nodes.median / gibbs.median
         text = ", ".join(
             f"{ratio:.1f} ({name})" for ratio, name in zip(ratios, ("m", "slowest", "median"), strict=True)
         )
@@ -103,6 +106,23 @@ def run(quick=False):
             field = square_field(n, variance, np.random.default_rng(0))
             runs += [measure(kind, field, variance, n_samples) for kind in (Gibbs, SwendsenWang)]
     show(runs, n, n_samples)
+    beside_scipy()
+
+
+def beside_scipy(repeats=200):
+    """Clusters of small fields, by ourselves and by SciPy's graph."""
+    rng = np.random.default_rng(0)
+    for n in (40, 400, 1000):
+        bonds, times = rng.integers(n, size=(2, n)), []
+        for few in (np.inf, -1):
+            with patch.object(clusters, "FEW", few):
+                times.append(
+                    1e3 * seconds(lambda bonds=bonds, n=n: [clusters.clusters(bonds, n) for _ in range(repeats)])
+                )
+        ours, scipy = (taken / repeats for taken in times)
+        console.print(
+            f"Clusters of {n} nodes and {n} bonds: {ours:.2f} ms, by SciPy {scipy:.2f} ms, ratio {ours / scipy:.2f}"
+        )
 
 
 if __name__ == "__main__":
