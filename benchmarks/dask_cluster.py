@@ -52,7 +52,14 @@ def cluster(**options):
         LocalCluster(dashboard_address="127.0.0.1:0", silence_logs=50, **options) as workers,
         Client(workers) as client,
     ):
+        client.run(_ready)
         yield client
+
+
+def _ready():
+    """Let a worker import what it needs, before a clock starts."""
+    X = np.random.default_rng(0).random((200, 5), dtype=np.float32)
+    LGCPClassifier(KERNEL, selection=None).fit(X, X[:, 0] > 0.5).predict(X)
 
 
 def held(array, rows):
@@ -75,28 +82,33 @@ def fitted(X, y, rows):
     return DaskLGCPClassifier(KERNEL, selection=None).fit(X, y)
 
 
-def beside_memory(n, q):
-    """Two workers with one thread each, beside two threads of the estimator in memory. Each is the median of three."""
+def beside_memory(n, q, rounds=3):
+    """Two workers with one thread each, beside two threads of the estimator in memory, in turns; medians of rounds."""
     X, y, Q = images(n, q, np.float32)
     here = LGCPClassifier(KERNEL, selection=None, n_jobs=2).fit(X, y)
-    alone = np.median([_times(time.process_time, lambda: here.predict_proba(Q)) for _ in range(3)], axis=0)
-    rows = [Row("in memory, two threads", f"{alone[0]:.1f} s")]
     with cluster() as client:
         clf = fitted(X, y, n // 6)
-        for block, promised in ((q // 2, "at most 1.25"), (q // 8, "")):
-            queries = held(Q, block)
-            clf.predict_proba(queries[:block]).compute()  # workers import and compile before the clock starts
-            clock = partial(_processor_time, client)
-            runs = [_times(clock, lambda queries=queries: clf.predict_proba(queries).compute()) for _ in range(3)]
-            ratios = np.median(runs, axis=0) / alone
-            rows += [
-                Row(f"two workers, blocks of {block:,} queries", f"{np.median(runs, axis=0)[0]:.1f} s"),
-                Row("   ratio", f"{ratios[0]:.2f}", promised),
-                Row("   ratio of processor times", f"{ratios[1]:.2f}"),
-            ]
-        apart = np.abs(clf.predict_proba(queries[:block]).compute() - here.predict_proba(Q[:block])).max()
-    rows.append(Row("largest difference of probabilities", f"{apart:.1g}"))
-    show(f"Probabilities of {q:,} queries from {n:,} points, 784 features, float32, 10 classes", rows)
+        queries = {rows: held(Q, rows) for rows in (q // 2, q // 8)}
+        jobs = {"memory": (time.process_time, lambda: here.predict_proba(Q))}
+        for rows, blocks in queries.items():
+            clf.predict_proba(blocks[:rows]).compute()
+            jobs[rows] = partial(_processor_time, client), partial(dask_compute, clf, blocks)
+        taken = {name: [] for name in jobs}
+        for _ in range(rounds):  # in turns, because the speed of a machine drifts
+            for name, job in jobs.items():
+                taken[name].append(_times(*job))
+        apart = np.abs(clf.predict_proba(blocks[:rows]).compute() - here.predict_proba(Q[:rows])).max()
+    alone = np.array(taken.pop("memory"))
+    table = [Row("in memory, two threads", f"{np.median(alone[:, 0]):.1f} s")]
+    for rows, there in taken.items():
+        wall, used = np.median(np.array(there) / alone, axis=0)
+        table += [
+            Row(f"two workers, blocks of {rows:,} queries", f"{np.median(there, axis=0)[0]:.1f} s"),
+            Row("   ratio", f"{wall:.2f}", "at most 1.25" if rows == q // 2 else ""),
+            Row("   ratio of processor times", f"{used:.2f}"),
+        ]
+    table.append(Row("largest difference of probabilities", f"{apart:.1g}"))
+    show(f"Probabilities of {q:,} queries from {n:,} points, 784 features, float32, 10 classes", table)
 
 
 def _times(clock, job):
@@ -151,30 +163,34 @@ def worked(client, job):
     return _times(partial(_processor_time, client), job)[1]
 
 
-def growth(rows, some, save=False):
-    """Processor time against the number of shards, and against the number of blocks of queries."""
-    counts = (2, 4, 8, 16)
+def growth(rows, some, save=False, rounds=3):
+    """Processor time against the number of shards, and against the number of blocks of queries; least of rounds."""
+    counts = (2, 4, 8)
     rng = np.random.default_rng(0)
     X, y = 0.4 * rng.random((counts[-1] * rows, 784), dtype=np.float32), rng.integers(10, size=counts[-1] * rows)
     Q = 0.4 * rng.random((counts[-1] * some, 784), dtype=np.float32)
-    by_shards, by_queries = [], []
+    names = f"shards of {rows:,} points", f"blocks of {some:,} queries"
     with cluster() as client:
-        clf = fitted(X[:rows], y[:rows], rows)
-        clf.predict(held(Q[:some], some)).compute()
-        for count in counts:
-            clf, queries = fitted(X[: count * rows], y[: count * rows], rows), held(Q[: 4 * some], some)
-            by_shards.append(worked(client, lambda clf=clf, queries=queries: clf.predict_proba(queries).compute()))
-        clf = fitted(X[: 4 * rows], y[: 4 * rows], rows)
-        for count in counts:
-            queries = held(Q[: count * some], some)
-            by_queries.append(worked(client, lambda clf=clf, queries=queries: clf.predict_proba(queries).compute()))
-    times = {f"shards of {rows:,} points": by_shards, f"blocks of {some:,} queries": by_queries}
-    slopes = {name: np.polyfit(np.log(counts), np.log(taken), 1)[0] for name, taken in times.items()}
-    table = [Row(name, ", ".join(f"{t:.1f} s" for t in taken)) for name, taken in times.items()]
+        fits = {count: fitted(X[: count * rows], y[: count * rows], rows) for count in counts}
+        asked = {count: held(Q[: count * some], some) for count in counts}
+        taken = np.empty((rounds, 2, len(counts)))
+        for k in range(rounds):  # in turns, because the speed of a machine drifts
+            for j, count in enumerate(counts):
+                for which, (clf, queries) in enumerate(((fits[count], asked[4]), (fits[4], asked[count]))):
+                    job = partial(dask_compute, clf, queries)
+                    taken[k, which, j] = worked(client, job)
+    times = dict(zip(names, taken.min(axis=0).tolist(), strict=True))
+    slopes = {name: np.polyfit(np.log(counts), np.log(least), 1)[0] for name, least in times.items()}
+    table = [Row(name, ", ".join(f"{t:.1f} s" for t in least)) for name, least in times.items()]
     table += [Row(f"exponent, {name}", f"{slope:.2f}", "0.95 to 1.05") for name, slope in slopes.items()]
     show(f"Processor time of {counts} shards or blocks, 784 features, float32", table)
     if save:
         draw(counts, times, slopes)
+
+
+def dask_compute(clf, queries):
+    """The probabilities of queries."""
+    return clf.predict_proba(queries).compute()
 
 
 def draw(counts, times, slopes, path=PICTURE):
