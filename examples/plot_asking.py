@@ -43,6 +43,6 @@ figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for name, rule in rules.items():
     shares = curve(rule)
     ax.plot(10 + 5 * np.arange(len(shares)), 100 * np.array(shares), "o-", label=name)
-ax.set(xlabel="labels", ylabel="wrong labels, %", ylim=(0, None))
+ax.set(xlabel="labels", ylabel="wrong labels, %", ylim=(0, None), xticks=range(10, 35, 5))
 ax.legend(frameon=False)
 plt.show()
