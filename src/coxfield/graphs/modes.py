@@ -131,8 +131,7 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[
     if count < 1:
         return np.empty((n, 0))
     if not walk.nnz:  # every vector is a mode, and some versions of ARPACK stop at that
-        drawn = np.random.default_rng(0).standard_normal((n, count))
-        return np.linalg.qr(np.concatenate([parts, drawn], axis=1))[0][:, parts.shape[1] :]
+        return _beside(parts, count)
     walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
     across = sparse.csr_array(parts.T)
     power = POWER if walk.nnz <= SPARSE * n else 1
@@ -154,6 +153,12 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[
     except ArpackNoConvergence as stopped:
         vectors = stopped.eigenvectors  # fewer modes, but right ones
     return vectors.astype(float)
+
+
+def _beside(parts: NDArray, count: int) -> NDArray:
+    """Random unit vectors as columns, orthogonal to each other and to the parts."""
+    drawn = np.random.default_rng(0).standard_normal((len(parts), count))
+    return np.linalg.qr(np.concatenate([parts, drawn], axis=1))[0][:, parts.shape[1] :]
 
 
 def _rotated(walk: sparse.csr_array, first: NDArray, found: NDArray) -> Modes:
