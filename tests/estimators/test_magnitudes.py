@@ -179,3 +179,9 @@ def test_graphs_of_extreme_weights_have_probabilities(weight):
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         found = SLGCPClassifier(kernel="precomputed").fit(W, y).predict_proba(W)
     np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_features_of_very_different_extreme_sizes():
+    X = np.array([[3e306, 2e151], [1e306, -2e151], [0, 0], [3e306, 3e151], [0, 0], [-2e306, -2e151], [0, 0]])
+    clf = SLGCPClassifier().fit(X, [0, 1, 0, 2, -1, 1, 2])
+    np.testing.assert_allclose(clf.label_distributions_.sum(axis=1), 1)

@@ -84,3 +84,13 @@ def test_a_member_that_says_the_same_everywhere_gives_the_class_shares(value):
     flat = MemberSums(np.full((20, 3), value), np.full((5, 3), value), np.empty((0, 3)))
     found = average([flat], np.array([1.0]), GIVEN, MEAN)
     assert_close(found.probabilities([flat.whole]), np.tile(softmax(MEAN), (20, 1)), terms=len(STRENGTHS))
+
+
+@pytest.mark.parametrize("size", [1e-307, 1e-40])
+def test_a_member_whose_sums_have_vanished_says_nothing(size):
+    sums = members()
+    faint = MemberSums(size * sums[0].whole, size * sums[0].left_out, sums[0].directions)
+    with np.errstate(all="raise", under="ignore"):
+        found = average([faint, sums[1]], np.array([2.0, 2.0]), GIVEN, MEAN)
+    assert not found.strengths[0].any()
+    assert np.isfinite(found.weights).all()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
 ROUNDING = 16  # units of the last digit
+VANISHED = 1e-30  # covariances have a variance of 1
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 
 
@@ -73,11 +74,12 @@ def average(sums: Sequence[MemberSums], ranks: NDArray, given: Given, mean: NDAr
 def _spread(sums: NDArray) -> float:
     """How far the class that is farthest from the mean class is from it, on average over the points.
 
-    A member whose class sums differ by rounding alone says nothing. Its spread is infinite.
+    A member whose class sums differ by rounding alone, or have vanished, says nothing. Its spread is infinite.
     """
     relative = sums - sums.mean(axis=1, keepdims=True)
     spread = float(np.abs(relative).max(axis=1).mean(dtype=float))
-    return spread if spread > ROUNDING * np.finfo(sums.dtype).eps * np.abs(sums).max() else np.inf
+    least = max(ROUNDING * np.finfo(sums.dtype).eps * float(np.abs(sums).max()), VANISHED)
+    return spread if spread > least else np.inf
 
 
 def _log_likelihoods(sums: MemberSums, strengths: NDArray, given: Given, mean: NDArray) -> NDArray:
