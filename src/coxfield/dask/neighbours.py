@@ -10,12 +10,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from coxfield.dask import chunks
 from coxfield.dask.checks import Form
+from coxfield.dask.chunks import points
 from coxfield.dask.plan import Plan, computed
 from coxfield.dask.recipes import references
 from coxfield.dask.sizes import count_bytes
 from coxfield.graphs.frame import Frame
+from coxfield.selection.committee.bank import TIES
 from coxfield.utils.numbers import whole_number
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MOST = 40  # neighbours that `SLGCPClassifier` looks at
+MOST = max(ties.neighbours for ties in TIES)  # that `SLGCPClassifier` looks at
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def neighbour_distances(X, n_neighbors: int = MOST, *, verbose: int = 0) -> spar
     >>> int(np.sum(clf.transduction_ != truth))
     0
     """
-    given = chunks.points(X)
+    given = points(X)
     count, form = whole_number("n_neighbors", n_neighbors), Form(given.precision, given.n_features, given.names)
     if not np.isnan(given.X.shape[0]):
         _check_count(count, given.X.shape[0])
@@ -112,8 +113,8 @@ def _frame(X, form: Form, parts: Sequence[tuple[int, Any]], verbose: int) -> Fra
 
 def bounds(form: Form, number: int, X) -> tuple[NDArray, NDArray] | None:
     """The least and the largest value of each feature in a chunk; None if it is sparse or has no rows."""
-    points = form.points(X, number)
-    return None if sparse.issparse(points) or not len(points) else (points.min(axis=0), points.max(axis=0))
+    found = form.points(X, number)
+    return None if sparse.issparse(found) or not len(found) else (found.min(axis=0), found.max(axis=0))
 
 
 def joined_bounds(parts: Sequence[tuple[NDArray, NDArray] | None]) -> tuple[NDArray, NDArray] | None:
@@ -133,13 +134,13 @@ def placed(how: tuple[Form, Frame, int], number: int, X) -> Any:
 
 def nearest(how: tuple[Form, Frame, int], block_number: int, block, number: int, X) -> Nearest:
     """The neighbours of a block in one shard."""
-    count, points = how[2], placed(how, number, X)
+    count, shard = how[2], placed(how, number, X)
     own = number == block_number
-    wanted = min(count + own, points.shape[0])
+    wanted = min(count + own, shard.shape[0])
     if not wanted or not block.shape[0]:
         none = np.zeros((block.shape[0], 0))
         return Nearest(none.astype(int), none.astype(int), none)
-    distance, rows = NearestNeighbors(n_neighbors=wanted, algorithm="brute", n_jobs=1).fit(points).kneighbors(block)
+    distance, rows = NearestNeighbors(n_neighbors=wanted, algorithm="brute", n_jobs=1).fit(shard).kneighbors(block)
     if own:
         distance, rows = _without_itself(distance, rows, count)
     return Nearest(np.full(rows.shape, number), rows, distance.astype(float, copy=False))
