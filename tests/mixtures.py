@@ -21,19 +21,32 @@ def problem(n=24, d=3, n_classes=3, seed=0, weighted=False, dtype=float):
 
 
 def ladder(
-    transform=None, name="raw", kernel=None, factors=(1.0, 0.5**0.5, 0.4), alphas=(0.5, 0.75), weights=None, d=3
+    transform=None,
+    name="raw",
+    kernel=None,
+    factors=(1.0, 0.5**0.5, 0.4),
+    alphas=(0.5, 0.75),
+    floors=None,
+    weights=None,
+    d=3,
 ):
     """A ladder, with weights that are all different unless given."""
     shape = len(factors), len(alphas)
     weights = np.linspace(0.3, 1.2, shape[0] * shape[1]).reshape(shape) if weights is None else np.array(weights, float)
     covariance = recognise(RBF(2.0) if kernel is None else kernel, d)
-    return Ladder(name, transform, covariance, np.array(factors), np.array(alphas), weights)
+    floors = np.zeros(len(alphas)) if floors is None else np.array(floors)
+    return Ladder(name, transform, covariance, np.array(factors), np.array(alphas), floors, weights)
 
 
 def example(labelled):
-    """A mixture on two representations."""
+    """A mixture on two representations, with and without a floor of the density."""
     whitened = Whitening().fit(labelled.X, labelled.y, labelled.weights)
-    ladders = (ladder(factors=(4.0, 1.0)), ladder(whitened, "whitened", RBF(1.5), weights=[[0.5, 0], [0, 0.7], [0, 0]]))
+    ladders = (
+        ladder(factors=(4.0, 1.0), floors=(0.7, 0.0)),
+        ladder(
+            whitened, "whitened", RBF(1.5), alphas=(0.5, 1.0), floors=(0.0, 2.0), weights=[[0.5, 0], [0, 0.7], [0, 0]]
+        ),
+    )
     return Mixture(ladders, labelled.X, labelled.weights)
 
 
@@ -55,7 +68,8 @@ def by_loops(mixture, X, Y=None, counts=None):
             qx, qy = [q(u) for u in X], [q(v) for v in Y]
             for i, u in enumerate(X):
                 for j, v in enumerate(Y):
-                    total[i, j] += part.weights[f, a] * k(u, v) / (qx[i] * qy[j]) ** part.alphas[a]
+                    divisor = (qx[i] + part.floors[a]) * (qy[j] + part.floors[a])
+                    total[i, j] += part.weights[f, a] * k(u, v) / divisor ** part.alphas[a]
     return total
 
 

@@ -149,15 +149,15 @@ def test_points_of_the_store_are_used_as_they_are():
     X, y = rng.normal(size=(30, 3)), rng.integers(3, size=30)
     store = store_labels(X, y, PerClass.shared_by(recognise(RBF(0.5), 3), 3))
     group, order = store.groups[0], np.argsort(y, kind="stable")
-    (block,) = calibrating_points(store, group, X, order, order)
+    (block,) = calibrating_points(group, X, order, order)
     assert np.shares_memory(block.points.coordinates, group.parts[0].points.points.coordinates)
-    (other,) = calibrating_points(store, group, X, order[::2], order[::2])
+    (other,) = calibrating_points(group, X, order[::2], order[::2])
     assert_close(other.tile(block), block.tile(block)[::2], terms=3, condition=100)
 
 
 def test_a_group_without_points():
     X, y = np.random.default_rng(0).normal(size=(10, 2)), np.zeros(10, int)
     store = store_labels(X, y, PerClass.of([recognise(RBF(0.5), 2), recognise(RBF(2.0), 2)]))
-    (block,) = calibrating_points(store, store.groups[1], X, np.arange(10), np.arange(10))
+    (block,) = calibrating_points(store.groups[1], X, np.arange(10), np.arange(10))
     assert len(block) == 10
-    assert calibrating_points(store, store.groups[1], X, np.arange(0), np.arange(0)) == []
+    assert calibrating_points(store.groups[1], X, np.arange(0), np.arange(0)) == []

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_labels
 from coxfield.engine.training import Training
-from coxfield.engine.training_rows import ALIKE, TrainingRows
+from coxfield.engine.training_rows import ALIKE, GONE, TrainingRows
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from tolerances import assert_close
@@ -66,7 +66,10 @@ def test_the_array_of_the_user_is_copied_once_so_that_rows_can_be_overwritten():
     left = training.without(np.array([4]))
     assert left.rows.blocks[0].X is held
     assert left.store.groups[0].parts[0].points.X is held
+    assert held[4].any()  # until somebody has taken over what is left
+    left.erase()
     assert not held[4].any()
+    assert not left.store.groups[0].parts[0].points.points.coordinates[left.store.groups[0].parts[0].rows == GONE].any()
     np.testing.assert_array_equal(given, X[:20])
 
 

@@ -1,9 +1,10 @@
-"""Compression of features with heavy tails."""
+"""Features with heavy tails and outliers: compressed, as normal scores, winsorised."""
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from coxfield.kernels.compression import Compression, heavy_tailed
+from coxfield.kernels.compression import Compression, NormalScores, winsorised
 
 RNG = np.random.default_rng(0)
 
@@ -36,10 +37,48 @@ def test_the_precision_of_the_points_is_kept():
     assert Compression().fit(X).transform(X).dtype == np.float32
 
 
-def test_what_has_heavy_tails():
-    X = RNG.normal(size=(300, 4))
-    assert not heavy_tailed(X)
-    assert heavy_tailed(X**5)
-    assert heavy_tailed(np.column_stack([X[:, :3], np.exp(3 * X[:, 3])]))  # one feature in four
-    assert not heavy_tailed(np.column_stack([X, np.exp(3 * X[:, :1])]))  # one in five
-    assert not heavy_tailed(np.ones((10, 2)))
+def test_scores_are_normal_quantiles_of_ranks_and_equal_values_share_theirs():
+    X = RNG.normal(size=(200, 1)) ** 5
+    scores = NormalScores().fit(X).transform(X).ravel()
+    np.testing.assert_allclose(np.sort(scores), norm.ppf((np.arange(200) + 0.5) / 200))
+    assert (np.argsort(scores) == np.argsort(X.ravel())).all()
+    tied = np.array([[0.0], [0.0], [1.0], [1.0]])
+    np.testing.assert_allclose(NormalScores().fit(tied).transform(tied).ravel(), norm.ppf([0.25, 0.25, 0.75, 0.75]))
+
+
+def test_scores_of_new_values_are_linear_between_and_beyond_the_values():
+    fitted = NormalScores().fit(np.arange(101.0)[:, None])
+    ends = fitted.transform(np.array([[0.0], [0.5], [1.0], [100.0], [150.0], [200.0]])).ravel()
+    assert ends[1] == pytest.approx((ends[0] + ends[2]) / 2)
+    assert ends[4] - ends[3] == pytest.approx(ends[5] - ends[4])
+    assert ends[4] - ends[3] == pytest.approx(50 / (50 / 1.349))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_extreme_and_constant_features_are_finite(dtype):
+    X = np.column_stack([np.full(30, 7.0), np.r_[np.zeros(29), 1e30], np.linspace(-1e-30, 1e-30, 30)]).astype(dtype)
+    fitted = NormalScores().fit(X)
+    assert fitted.transform(X).dtype == dtype
+    far = np.finfo(dtype).max * np.array([[1, -1, 1], [-1, 1, -1]], dtype)
+    assert np.isfinite(fitted.transform(far)).all()
+
+
+def test_many_values_have_few_knots():
+    X = RNG.normal(size=(5000, 1))
+    fitted = NormalScores().fit(X)
+    assert 500 < len(fitted.values_[0]) <= 1000
+    exact = norm.ppf((np.argsort(np.argsort(X.ravel())) + 0.5) / 5000)
+    assert np.abs(fitted.transform(X).ravel() - exact).max() < 0.01
+
+
+def test_ordinary_values_are_where_they_were_and_far_ones_are_moved():
+    X = RNG.normal(size=(300, 3))
+    assert (winsorised(X) == X).all()
+    X[:2, 0] = 1e9, -np.inf
+    found = winsorised(X)
+    assert (found[2:] == X[2:]).all()
+    low, high = np.quantile(X[:, 0], [0.25, 0.75])
+    spread = (high - low) / (norm.ppf(0.75) - norm.ppf(0.25))
+    np.testing.assert_allclose(found[:2, 0] - np.median(X[:, 0]), [8 * spread, -8 * spread])
+    rare = (np.arange(100) < 2)[:, None] * 5.0  # two values of a hundred
+    assert (winsorised(rare) == rare).all()

@@ -7,8 +7,8 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield import LGCPClassifier
 from coxfield.engine.weights import Segments, Shares
 from coxfield.kernels.member import Member
-from coxfield.kernels.mixture_sums import MixtureSums, power
-from mixtures import by_loops, example, problem
+from coxfield.kernels.mixture_sums import MixtureSums, inverse
+from mixtures import by_loops, example, ladder, problem
 from tolerances import assert_close
 
 DATA = problem()
@@ -45,11 +45,13 @@ def test_without_all_reference_points_there_is_a_pass_of_its_own():
     np.testing.assert_allclose(total(rows, columns, weights), expected, rtol=1e-9)
 
 
-def test_a_power_never_overflows():
-    np.testing.assert_allclose(power(np.array([0.0, 2.0]), -0.5), [1.0, np.exp(-1)])
+def test_what_a_member_divides_by():
+    part, log_q = ladder(alphas=(0.0, 0.5, 0.75), floors=(0.0, 0.0, 3.0)), np.array([0.0, 2.0, -np.inf])
+    assert part.log_divisor(0, log_q).tolist() == [0.0, 0.0, 0.0]
+    np.testing.assert_allclose(inverse(part.log_divisor(1, log_q[:2])), [1.0, np.exp(-1)])
+    np.testing.assert_allclose(inverse(part.log_divisor(2, log_q)), (np.exp(log_q) + 3) ** -0.75)
     with np.errstate(over="raise"):
-        assert np.isfinite(power(np.array([-1e6]), -0.5)).all()
-    assert power(np.array([-np.inf]), 0.0).tolist() == [1.0]
+        assert np.isfinite(inverse(np.array([-1e6]))).all()
 
 
 def test_scores_of_members_with_a_variance_are_sums_of_the_covariance():

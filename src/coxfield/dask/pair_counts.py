@@ -100,7 +100,7 @@ def calibrators(store: Store, group: Group, labelled: Labelled, left_out: Fits, 
     """The points of a shard under the covariance of a group; with `per_class`, only those of its classes."""
     rows = np.flatnonzero(np.isin(labelled.y, group.classes)) if per_class else np.arange(len(labelled))
     rows = rows[np.argsort(labelled.y[rows], kind="stable")]
-    y, blocks = labelled.y[rows], calibrating_points(store, group, labelled.X, rows, rows)
+    y, blocks = labelled.y[rows], calibrating_points(group, labelled.X, rows, rows)
     return Calibrators(blocks, y, Odds.of(left_out.log_probabilities[rows], y, left_out.slack[rows]), group.classes)
 
 

@@ -71,8 +71,7 @@ def queries_of(store: Store, X, leave_out: NDArray | None = None) -> list[Bound 
     queries = store.queries(X)
     if leave_out is None:
         return queries
-    places = store.places(leave_out)
-    return [None if points is None else points.left_out(places) for points in queries]
+    return [None if points is None else points.left_out(leave_out) for points in queries]
 
 
 def sums_at(

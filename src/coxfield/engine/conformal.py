@@ -169,12 +169,11 @@ def slack(scores: Scores, errors: NDArray) -> NDArray:
     return 2 * (errors * sums + EPS * UNITS * (1 + relative))
 
 
-def calibrating_points(store: Store, group: Group, X, rows: NDArray, numbers: NDArray) -> list[Bound]:
+def calibrating_points(group: Group, X, rows: NDArray, numbers: NDArray) -> list[Bound]:
     """Labelled points under the covariance of a group, without what it learned from them, in blocks.
 
     Parameters
     ----------
-    store : Store
     group : Group
     X : array or CSR array of shape (n, d)
         All labelled points.
@@ -186,7 +185,7 @@ def calibrating_points(store: Store, group: Group, X, rows: NDArray, numbers: ND
     points = _as_stored(group, numbers)
     if points is None:
         bind = group.parts[0].points.at if group.parts else group.covariance.bind
-        points = bind(X[rows]).left_out(store.places(numbers))
+        points = bind(X[rows]).left_out(numbers)
     _, step = tile_shape(1, len(points), points.dtype.itemsize)
     return [points[some] for some in gen_batches(len(points), step)] if len(points) else []
 

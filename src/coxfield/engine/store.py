@@ -75,7 +75,7 @@ class Part:
     def without(self, rows: NDArray, *, overwrite: bool = False) -> Part | None:
         """The part without some rows, and without the data that held them; None if nothing is left.
 
-        With `overwrite`, points that leave are overwritten where they are, unless half of the part is gone by then.
+        With `overwrite`, points that leave stay where they are to be overwritten, unless half of the part is gone then.
         """
         gone = np.isin(self.rows, rows)
         if not gone.any():  # the data that the points came from may hold some of the rows
@@ -90,8 +90,7 @@ class Part:
         return _part(self.points[kept].alone(), self.rows[kept], _matrix(self)[kept], self.classes)
 
     def _overwritten(self, columns: NDArray) -> Part:
-        """The part with some columns that count for nothing; what was in them is gone."""
-        self.points.erase(columns)
+        """The part with some columns that count for nothing; what is in them may be overwritten."""
         rows = self.rows.copy()
         rows[columns] = GONE
         return replace(self, rows=rows, weights=self.weights.without(columns))
@@ -142,17 +141,10 @@ class Store:
     n_classes: int
     n_rows: int
     """Number of rows that were ever added, including those that were removed."""
-    learned: NDArray | None = None
-    """For each row ever added, its place among the points that the covariance learned from, -1 if it is not one of
-    them; None if the covariance learned from all rows in their order, or from none."""
 
     def queries(self, X) -> list[Bound | None]:
         """New points, in the coordinates of each group; None for a group without points."""
         return [group.parts[0].points.at(X) if group.parts else None for group in self.groups]
-
-    def places(self, rows: NDArray) -> NDArray:
-        """The place of some rows among the points that the covariance learned from, -1 for others."""
-        return rows if self.learned is None else self.learned[rows]
 
     def append(self, X, distributions: NDArray, rows: NDArray | None = None) -> Store:
         """The store with more points, each with a weight for every class, as new parts.
@@ -170,7 +162,7 @@ class Store:
     def without(self, rows: NDArray, *, overwrite: bool = False) -> Store:
         """The store without some rows. Parts that have none of them are not changed, and every row keeps its number.
 
-        With `overwrite`, this store must not be used any more: what leaves it is overwritten.
+        With `overwrite`, what leaves stays where it is and counts for nothing; the caller overwrites it.
         """
         return self._each_part(lambda part: part.without(rows, overwrite=overwrite))
 
@@ -184,7 +176,7 @@ class Store:
     def renumbered(self, new: NDArray, left: NDArray) -> Store:
         """The store with other numbers of rows: `new` has one for each old one, and `left` are the old ones in use."""
         store = self._each_part(lambda part: replace(part, rows=new[part.rows]))
-        return replace(store, n_rows=len(left), learned=None if self.learned is None else self.learned[left])
+        return replace(store, n_rows=len(left))
 
     def with_classes(self, new: NDArray, covariances: PerClass[Covariance]) -> Store:
         """The store with other class numbers: `new` has one for each old one, -1 for a class without points."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,20 +11,21 @@ from scipy import sparse
 
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
 from coxfield.engine.training_rows import GONE
-from coxfield.kernels.distances import is_view
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_forgetting import forget
 from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.mixture_rows import gain, lose
+from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import Radial
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
-    from coxfield.engine.store import Part
     from coxfield.engine.training_rows import TrainingRows
-    from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Covariance
 
+ERASING = threading.Lock()  # rows are not overwritten while they are copied
 SPARE = 1024  # numbers of rows that have left, before rows are numbered anew
 
 
@@ -33,12 +35,14 @@ class Training:
 
     rows: TrainingRows
     store: Store
+    leaving: tuple[tuple[Callable[[NDArray], None], NDArray], ...] = ()
+    """Where rows that have left are still written, and how to overwrite them. They count for nothing any more."""
 
     @classmethod
     def of(cls, rows: TrainingRows, covariances: PerClass[Covariance], *, learned: bool) -> Training:
-        """Arrange rows; `learned` says whether the covariance is a mixture whose reference points are among them."""
+        """Arrange rows; `learned` says whether the covariance is a mixture that was learned from some of them."""
         if learned:
-            return cls(rows, _store_learned(rows, covariances))
+            return cls._learned(rows, _over_all(rows, covariances[0]), len(covariances))
         radial = all(isinstance(covariance, Radial) for covariance in covariances.distinct)
         if radial and not sparse.issparse(rows.like):
             rows = rows.owned()  # so that a row can be overwritten when it leaves
@@ -47,14 +51,28 @@ class Training:
             return cls(rows, store_distributions(X, weights, covariances))
         return cls(rows, store_labels(X, y, covariances, weights))
 
+    @classmethod
+    def _learned(cls, rows: TrainingRows, points: MixturePoints, n_classes: int) -> Training:
+        """Rows that are the reference points of a mixture, in their order."""
+        covariances: PerClass[Covariance] = PerClass.shared_by(points.covariance, n_classes)
+        return cls(rows, store_bound([points], rows.y, covariances, rows.weights))
+
+    @property
+    def covariances(self) -> PerClass[Covariance]:
+        """The covariance of each class. A mixture changes with the rows: its densities are sums over them."""
+        groups, owner = self.store.groups, np.empty(self.store.n_classes, int)
+        for k, group in enumerate(groups):
+            owner[group.classes] = k
+        return PerClass(tuple(group.covariance for group in groups), owner)
+
     def appended(self, X, y: NDArray, weights: NDArray | None) -> Training:
         """More rows with one label each. Nobody else may hold X."""
+        rows, points = self.rows.appended(X, y, weights, self.store.n_rows), self._reference
+        if points is not None:
+            rows = rows.joined(len(rows.blocks))
+            return self._learned(rows, gain(points, rows.X, rows.weights, X), self.store.n_classes)
         store = self.store.append(X, _distributions(y, weights, self.store.n_classes))
-        if self.learned_from_rows:
-            learned = np.arange(self.store.n_rows) if store.learned is None else store.learned
-            store = replace(store, learned=np.concatenate([learned, np.full(len(y), -1)]))
-        rows = self.rows.appended(X, y, weights, self.store.n_rows)
-        # The first block stays as it is: it is large, and a covariance may know its densities.
+        # The first block stays as it is: it is large.
         count = min(rows.to_join(), len(rows.blocks) - 1)
         return Training(rows, store) if count < 2 else Training(rows, store)._joined(count)
 
@@ -68,14 +86,38 @@ class Training:
         return Training(rows, self.store.without(block.numbers).append(block.X, distributions, block.numbers))
 
     def without(self, places: NDArray) -> Training:
-        """The rows without those at some places. This object must not be used any more: rows are overwritten."""
-        numbers, mixture = self.rows.numbers[places], self._learned_mixture
-        if mixture is None:
-            overwrite = self.rows.can_be_overwritten
-            store = self.store.without(numbers, overwrite=overwrite)
-            return Training(self.rows.without(places, numbers, overwrite=overwrite), store)._with_few_numbers()
-        rows = self.rows.without(places, numbers, overwrite=False)  # somebody may hold the mixture as it was
-        return Training(rows, _without_reference(self.store, mixture, numbers, rows))._with_few_numbers()
+        """The rows without those at some places. What they held is overwritten by `erased`, and not before."""
+        points = self._reference
+        if points is not None:
+            kept = np.setdiff1d(np.arange(len(self.rows)), places)
+            rows = self.rows.only(kept)
+            return self._learned(rows, lose(points, places, rows.X, self.rows.weights), self.store.n_classes)
+        numbers = self.rows.numbers[places]
+        overwrite = self.rows.can_be_overwritten
+        store = self.store.without(numbers, overwrite=overwrite)
+        left = Training(self.rows.without(places, numbers, overwrite=overwrite), store)._with_few_numbers()
+        return replace(left, leaving=self._leaving(left))
+
+    def _leaving(self, left: Training) -> tuple:
+        """What must be overwritten once nobody needs the rows that are not left any more."""
+        here = {id(block.X): block for block in self.rows.blocks}
+        found: list = []
+        for block in left.rows.blocks:
+            if id(block.X) in here:
+                gone = (block.numbers == GONE) & (here[id(block.X)].numbers != GONE)
+                found.append((block.erase, np.flatnonzero(gone)))
+        parts = {id(part.points): part for group in self.store.groups for part in group.parts}
+        for part in (part for group in left.store.groups for part in group.parts):
+            if id(part.points) in parts:
+                gone = (part.rows == GONE) & (parts[id(part.points)].rows != GONE)
+                found.append((part.points.erase, np.flatnonzero(gone)))
+        return (*self.leaving, *((erase, gone) for erase, gone in found if len(gone)))
+
+    def erase(self) -> None:
+        """Overwrite rows that have left, where they are. It may be called again if it was interrupted."""
+        with ERASING:
+            for erase, rows in self.leaving:
+                erase(rows)
 
     def _with_few_numbers(self) -> Training:
         """The same rows, numbered anew if most numbers are those of rows that have left."""
@@ -87,16 +129,29 @@ class Training:
         return Training(self.rows.renumbered(new), self.store.renumbered(new, numbers))
 
     @property
-    def learned_from_rows(self) -> bool:
-        """Whether the covariance needs the rows that it was chosen from."""
-        return self._learned_mixture is not None
+    def mixture(self) -> Mixture | None:
+        """The mixture that was learned from the rows, None if the covariance is another one."""
+        group = self.store.groups[0]
+        points = group.parts[0].points if group.parts else None
+        if isinstance(points, MixturePoints) and points.learned and isinstance(group.covariance, Mixture):
+            return group.covariance
+        return None
+
+    def under(self, mixture: Mixture) -> Training:
+        """The same rows under the mixture with other weights."""
+        (group,) = self.store.groups
+        parts = tuple(replace(part, points=part.points.under(mixture)) for part in group.parts)  # type: ignore[attr-defined]
+        store = replace(self.store, groups=(replace(group, covariance=mixture, parts=parts),))
+        return replace(self, store=store)
 
     @property
-    def _learned_mixture(self) -> Mixture | None:
-        """The mixture of all classes, if it has learned from the rows."""
-        group = self.store.groups[0]
-        known = any(isinstance(part.points, MixturePoints) and part.points.learned for part in group.parts)
-        return group.covariance if known and isinstance(group.covariance, Mixture) else None
+    def _reference(self) -> MixturePoints | None:
+        """The rows as reference points of the mixture that was learned from them, in their order; None otherwise."""
+        if self.mixture is None:
+            return None
+        (part,) = self.store.groups[0].parts
+        assert isinstance(part.points, MixturePoints)
+        return part.points[np.argsort(part.rows)]
 
     def with_classes(self, new: NDArray, covariances: PerClass[Covariance]) -> Training:
         """The same rows with other class numbers: `new` has one for each old one, -1 for a class without rows."""
@@ -110,60 +165,10 @@ def _distributions(y: NDArray, weights: NDArray | None, n_classes: int) -> NDArr
     return matrix
 
 
-def _store_learned(rows: TrainingRows, covariances: PerClass[Covariance]) -> Store:
-    """The reference points of the mixture with their densities, and the other rows."""
-    mixture, chosen, weights = covariances[0], rows.chosen_from, rows.weights
+def _over_all(rows: TrainingRows, mixture: Any) -> MixturePoints:
+    """The mixture with densities over all rows, whichever it was learned from."""
     assert isinstance(mixture, Mixture)
-    own = None if weights is None else weights[chosen]
-    store = store_bound([mixture.bind_reference()], rows.y[chosen], covariances, own)
-    if chosen.all():
-        return store
-    (group,), numbers, others = store.groups, rows.numbers, ~chosen
-    (part,) = group.parts
-    part = replace(part, rows=numbers[chosen][part.rows])
-    learned = np.full(numbers.max() + 1, -1)
-    learned[numbers[chosen]] = np.arange(np.count_nonzero(chosen))
-    store = replace(store, groups=(replace(group, parts=(part,)),), n_rows=len(learned), learned=learned)
-    weights = None if weights is None else weights[others]
-    return store.append(rows.X[others], _distributions(rows.y[others], weights, store.n_classes), numbers[others])
-
-
-def _without_reference(store: Store, mixture: Mixture, numbers: NDArray, rows: TrainingRows) -> Store:
-    """The store without some rows, under the mixture that has forgotten those among them that it learned from."""
-    (group,) = store.groups
-    home, points = next((part, mixed) for part, mixed in _mixed(group.parts) if mixed.rows is not None)
-    columns = np.flatnonzero(np.isin(home.rows, numbers))
-    left = store.without(numbers)
-    if not len(columns) and not is_view(mixture.X):
-        return left
-    gone, parts = points[columns], left.groups[0].parts
-    assert gone.rows is not None
-    places = gone.rows
-    new, bound = forget(mixture, gone, places, [mixed for _, mixed in _mixed(parts)], _chosen_points(rows))
-    moved = tuple(replace(part, points=points) for part, points in zip(parts, bound, strict=True))
-    learned = np.arange(store.n_rows) if store.learned is None else store.learned
-    return replace(
-        left,
-        groups=(replace(group, covariance=new, parts=moved),),
-        learned=_renumbered(learned, places, mixture.n_reference),
-    )
-
-
-def _mixed(parts: tuple[Part, ...]) -> list[tuple[Part, MixturePoints]]:
-    """Parts with their points, which are bound to a mixture."""
-    return [(part, part.points) for part in parts if isinstance(part.points, MixturePoints)]
-
-
-def _chosen_points(rows: TrainingRows) -> Any:
-    """The points that the covariance was chosen from; the array of the first block itself if it has no others."""
-    first = rows.blocks[0].numbers
-    count = np.count_nonzero(rows.chosen_from)
-    return rows.blocks[0].X if count == len(first) and rows.chosen_from[:count].all() else rows.X[rows.chosen_from]
-
-
-def _renumbered(learned: NDArray, places: NDArray, n_reference: int) -> NDArray:
-    """The place of each row among the reference points that are left, -1 for rows that are none of them."""
-    new = np.full(n_reference + 1, -1)  # the last entry is for -1
-    kept = np.setdiff1d(np.arange(n_reference), places)
-    new[kept] = np.arange(len(kept))
-    return new[learned]
+    if mixture.n_reference == len(rows):
+        return mixture.bind_reference()
+    origin = np.where(rows.chosen_from, np.cumsum(rows.chosen_from) - 1, -1)
+    return mixture.over(rows.X, rows.weights, origin)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from coxfield.kernels.distances import is_view
+from coxfield.kernels.distances import is_view, stacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,9 +55,12 @@ class Block:
         kept = np.setdiff1d(self.left, rows, assume_unique=True)
         return Block(self.X[kept], self.numbers[kept], own=True)
 
-    def overwritten(self, rows: NDArray) -> Block:
-        """The same array with zeros in place of some rows."""
+    def erase(self, rows: NDArray) -> None:
+        """Write zeros in place of some rows, which must not count any more."""
         self.X[rows] = 0
+
+    def overwritten(self, rows: NDArray) -> Block:
+        """The same array, in which some rows do not count any more and may be overwritten."""
         left = self.numbers.copy()
         left[rows] = GONE
         return replace(self, numbers=left)
@@ -88,7 +91,7 @@ class TrainingRows:
     def X(self) -> Any:  # noqa: N802
         """The points: the array itself if there is only one, a new array otherwise."""
         parts = [block.compact().X for block in self.blocks]
-        return parts[0] if len(parts) == 1 else _stacked(parts)
+        return parts[0] if len(parts) == 1 else stacked(parts)
 
     @property
     def numbers(self) -> NDArray:
@@ -128,10 +131,6 @@ class TrainingRows:
         blocks = tuple(block if block.own else replace(block, X=block.X.copy(), own=True) for block in self.blocks)
         return replace(self, blocks=blocks)
 
-    def shared(self) -> TrainingRows:
-        """The same rows, held by somebody else too."""
-        return replace(self, blocks=tuple(replace(block, own=False) for block in self.blocks))
-
     def appended(self, X, y: NDArray, weights: NDArray | None, first: int) -> TrainingRows:
         """The rows with more of them, whose numbers start at `first`. Nobody else may hold X."""
         block = Block(X, first + np.arange(len(y)), own=True)
@@ -154,8 +153,13 @@ class TrainingRows:
     def joined(self, count: int) -> TrainingRows:
         """The same rows with the last `count` blocks as one."""
         last = [block.compact() for block in self.blocks[-count:]]
-        block = Block(_stacked([b.X for b in last]), np.concatenate([b.numbers for b in last]), own=True)
+        block = Block(stacked([b.X for b in last]), np.concatenate([b.numbers for b in last]), own=True)
         return replace(self, blocks=(*self.blocks[:-count], block))
+
+    def only(self, places: NDArray) -> TrainingRows:
+        """A copy of some rows, numbered from 0."""
+        weights = None if self.weights is None else self.weights[places]
+        return TrainingRows.of(self.X[places], self.y[places], weights, self.chosen_from[places], own=True)
 
     def with_classes(self, new: NDArray) -> TrainingRows:
         """The rows with other class numbers: `new` has one for each old one."""
@@ -186,12 +190,6 @@ def _alike(sizes: list[int], size: int) -> int:
     """How many of the last sizes are no power of `ALIKE` larger than another one that follows them."""
     larger = (count for count, other in enumerate(reversed(sizes)) if other >= ALIKE * size)
     return next(larger, len(sizes))
-
-
-def _stacked(parts: list) -> Any:
-    if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
-    return np.concatenate(parts)
 
 
 def _joined_weights(old: NDArray | None, new: NDArray | None, n_old: int, n_new: int, dtype) -> NDArray | None:

@@ -21,6 +21,7 @@ from coxfield.engine.conformal import (
     relative_errors,
     slack,
 )
+from coxfield.estimators.in_parts import scores_in_parts
 from coxfield.kernels.named_rows import rows_named
 from coxfield.progress import progress
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.decision import Scores
-    from coxfield.engine.store import Group, Store
+    from coxfield.engine.store import Group
+    from coxfield.engine.training import Training
     from coxfield.kernels.protocol import Bound
 
 
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 class LeaveOneOut:
     """What the training points say about each other. It takes as long as predicting all of them, so it is kept."""
 
+    fitted: Training
+    """The training points of the classifier at the time."""
+    training: Training
+    """The same points under the covariance that sets use."""
     log_probabilities: NDArray
     slack: NDArray
     """How far rounding can move the log odds of each row."""
@@ -48,6 +54,8 @@ class GuaranteedSets:
 
     if TYPE_CHECKING:
         classes_: NDArray
+        mean_: NDArray
+        _training: Training
         n_jobs: int | None
         _need_numpy: Any
 
@@ -62,14 +70,9 @@ class GuaranteedSets:
         @property
         def _weights(self) -> NDArray | None: ...
 
-        @property
-        def _store(self) -> Store: ...
-
         def _queries(self, X) -> Any: ...
 
-        def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores: ...
-
-        def _loo_scores(self) -> Scores: ...
+        def _set_training(self) -> Training: ...
 
         def _row_numbers(self) -> NDArray: ...
 
@@ -186,8 +189,9 @@ class GuaranteedSets:
 
     def _count(self, X, rows: NDArray, per_class: bool) -> NDArray:
         """For each row of X and each class, the number of calibrating rows that fit as badly."""
-        loo, store, n = self._leave_one_out(), self._store, X.shape[0]
-        scores, found = self._scores_of(X), np.zeros((n, len(self.classes_)), dtype=np.int64)
+        loo, n = self._leave_one_out(), X.shape[0]
+        store = loo.training.store
+        scores, found = self._set_scores(loo.training, X), np.zeros((n, len(self.classes_)), dtype=np.int64)
         queries = store.queries(X)
         least = odds_against(scores.log_probabilities) - slack(scores, relative_errors(store, queries, n))[:, None]
         work = n * len(store.groups)
@@ -212,18 +216,23 @@ class GuaranteedSets:
         y, name = self.y_fit_[rows], (k, len(rows))
         blocks = loo.points.get(name)
         if blocks is None:
-            blocks = calibrating_points(self._store, group, self.X_fit_, rows, self._row_numbers()[rows])
+            blocks = calibrating_points(group, self.X_fit_, rows, self._row_numbers()[rows])
             if any(block.left_out(np.full(len(block), -1)) is not block for block in blocks[:1]):
                 loo.points[name] = blocks  # they hold densities, which take time
         odds = Odds.of(loo.log_probabilities[rows], y, loo.slack[rows])
         return Calibrators(blocks, y, odds, group.classes)
 
+    def _set_scores(self, training: Training, X, leave_out: NDArray | None = None) -> Scores:
+        return scores_in_parts(training.store, training.covariances, self.mean_, X, leave_out)
+
     def _leave_one_out(self) -> LeaveOneOut:
-        found = getattr(self, "_loo_log_probabilities", None)
-        if found is None:
-            scores, X = self._loo_scores(), self.X_fit_
-            errors = relative_errors(self._store, self._store.queries(X), X.shape[0])
-            found = LeaveOneOut(scores.log_probabilities, slack(scores, errors))
+        found, fitted = getattr(self, "_loo_log_probabilities", None), self._training
+        if found is None or found.fitted is not fitted:
+            training = self._set_training()
+            X, numbers = training.rows.X, training.rows.numbers
+            scores = self._set_scores(training, X, numbers)
+            errors = relative_errors(training.store, training.store.queries(X), X.shape[0])
+            found = LeaveOneOut(fitted, training, scores.log_probabilities, slack(scores, errors))
             self._loo_log_probabilities = found
         return found
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.store import Labelled
+from coxfield.engine.training import Training
 from coxfield.estimators import labels, validation
 from coxfield.estimators.live_state import LiveState, check_places
 from coxfield.kernels.named_rows import rows_named
+from coxfield.kernels.per_class import PerClass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.training import Training
-    from coxfield.kernels.per_class import PerClass
+FOLLOWED = 0.1  # share of the rows that may change before the weights of a learned mixture follow
 
 
 class LiveData:
@@ -27,6 +27,7 @@ class LiveData:
     classes_: NDArray
     mean_: NDArray
     mean: Any
+    _arrived: NDArray
     selection: str | None
     selection_part: float
     learn_mean: bool
@@ -36,6 +37,10 @@ class LiveData:
     _training: Training
     _covariances: PerClass
     _choose: Any
+    _fit: Any
+    _reweighed: Any
+    _draft: Any
+    _take_over: Any
     _need_numpy: Any
 
     if TYPE_CHECKING:
@@ -49,8 +54,9 @@ class LiveData:
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Add training rows. The first call on a new object is `fit`, so it also chooses the covariance.
 
-        The result is that of `fit` with all rows and the covariance and means unchanged. The cost is that of the new
-        rows. Use `reselect` to choose the covariance again, for example when the number of rows has doubled.
+        The result is that of `fit` with all rows and the covariance and means unchanged. The densities of a learned
+        mixture are sums over the rows that are there, so they follow. The cost is that of the new rows against all
+        others. Use `reselect` to choose the covariance again.
 
         Parameters
         ----------
@@ -93,17 +99,16 @@ class LiveData:
         X = validation.like(X, rows.like)
         X = X if validation.is_new(X, given) else X.copy()
         with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
-            return self._become(state.grown(X, codes, weights) if len(codes) else state)
+            return self._become(state.grown(X, codes, weights) if len(codes) else state, len(codes))
 
     def _first_rows(self, X, y, classes, sample_weight) -> Self:
         """Fit. Nothing is changed if that fails."""
-        fitted = clone(self).fit(X, y, sample_weight)
+        fitted = self._draft()._fit(X, y, sample_weight)
         if classes is not None:
             announced = labels.announced_classes(classes, fitted.classes_)
             labels.numbers_among(fitted.classes_, announced)  # sklearn's rule: the first call announces all classes
-            fitted._become(fitted._live_state().announcing(announced))
-        self.__dict__.update(fitted.__dict__)
-        return self
+            fitted._become(fitted._live_state().announcing(announced), 0)
+        return self._take_over(fitted)
 
     def forget(self, rows) -> Self:
         """Remove training rows for good. Afterwards they are in no part of the object, of its pickle or its model file.
@@ -131,7 +136,9 @@ class LiveData:
         state = self._live_state()
         state.check_what_is_left(places)
         with threads.use(self.n_jobs):
-            return self._become(state.without(places))
+            self._become(state.without(places), len(places))
+        self._training.erase()
+        return self
 
     def reselect(self) -> Self:
         """Choose the covariance and the means again, from all training rows: `fit` without giving the rows again.
@@ -143,11 +150,11 @@ class LiveData:
         check_is_fitted(self)
         self._need_numpy("reselect")
         self._refuse_soft_labels("reselect")
-        rows = self._training.rows
+        rows, draft = self._training.rows, self._draft()
         present, codes = np.unique(rows.y, return_inverse=True)
-        self.classes_ = self.classes_[present]
-        self._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X, own=rows.blocks[0].own)
-        return self
+        draft.classes_ = self.classes_[present]
+        draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X, own=rows.blocks[0].own)
+        return self._take_over(draft)
 
     def _refuse_soft_labels(self, method: str) -> None:
         weights = self._training.rows.weights
@@ -164,6 +171,22 @@ class LiveData:
         by_part = self.selection is not None and self.selection_part != 1
         return np.flatnonzero(~chosen) if by_part else np.arange(len(chosen))
 
+    def _set_training(self) -> Training:
+        """The training rows as `predict_set` uses them.
+
+        If the covariance was chosen from a part of the rows, its densities are those of the part here. They treat all
+        other rows and a new point alike, which makes the guarantee exact.
+        """
+        rows, mixture = self._training.rows, self._covariances[0]
+        chosen = rows.chosen_from
+        if self.selection != "mixture" or self.selection_part == 1:
+            return self._training
+        share = rows.counts[chosen].sum() / rows.counts.sum()
+        places = np.flatnonzero(chosen) if share else np.zeros(1, int)  # a point that counts for nothing
+        weights = None if rows.weights is None else rows.weights[places]
+        apart = mixture.apart(rows.X[places], weights, 1 / share if share else 0.0)
+        return Training.of(rows, PerClass.shared_by(apart, len(self.classes_)), learned=False)
+
     def _live_state(self) -> LiveState:
         n = len(self.classes_)
         return LiveState(
@@ -175,14 +198,29 @@ class LiveData:
             arrived=getattr(self, "_arrived", np.zeros(n, bool)),
         )
 
-    def _become(self, state: LiveState) -> Self:
-        """Take over a state that is complete, so that a failure before has changed nothing."""
-        self._training, self.classes_ = state.training, state.classes
-        self._covariances = state.covariances
-        self._announced, self._arrived = state.announced, state.arrived
-        self.mean_ = state.settled_mean(self.mean, shares=self.selection == "mixture" and self.learn_mean)
-        kernels = state.covariances.map(lambda covariance: covariance.kernel)
-        self.kernel_ = validation.shown_kernel(kernels, self.kernel, self.classes_)
-        for stale in ("_loo_log_probabilities", "loo_error_"):
-            self.__dict__.pop(stale, None)
-        return self
+    def _become(self, state: LiveState, changed: int) -> Self:
+        """Take over a state that is complete at once, so that a failure before has changed nothing."""
+        new = self._draft()
+        new._training, new.classes_ = state.training, state.classes
+        new._covariances = state.covariances
+        new._announced, new._arrived = state.announced, state.arrived
+        new.mean_ = state.settled_mean(self.mean, shares=self.selection == "mixture" and self.learn_mean)
+        for stale in ("_loo_log_probabilities", "loo_error_", "loo_log_loss_"):
+            new.__dict__.pop(stale, None)
+        new._changed = getattr(self, "_changed", 0) + changed
+        if new._changed >= FOLLOWED * len(new._training.rows):
+            new._follow()
+        kernels = new._covariances.map(lambda covariance: covariance.kernel)
+        new.kernel_ = validation.shown_kernel(kernels, self.kernel, new.classes_)
+        return self._take_over(new)
+
+    def _follow(self) -> None:
+        """Weigh the members of a learned mixture again, by the rows that are there now."""
+        rows, mixture = self._training.rows, self._training.mixture
+        # Weights of a part of the rows stay: the other rows calibrate sets of classes.
+        if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
+            return
+        labelled = Labelled(rows.X, rows.y, len(self.classes_), rows.weights)
+        self._training = self._training.under(self._reweighed(labelled, mixture))
+        self._covariances, self._changed = self._training.covariances, 0
+        self._arrived = self._arrived & (np.bincount(rows.y, minlength=len(self.classes_)) == 0)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import column_or_1d
 
 from coxfield.kernels.per_class import PerClass
+from coxfield.selection.mixture.learn import log_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,32 +66,30 @@ class LiveState:
 
     def grown(self, X, codes: NDArray, weights: NDArray | None) -> LiveState:
         """The state with more rows."""
-        return replace(self, training=self.training.appended(X, codes, weights))
+        return self._with(self.training.appended(X, codes, weights))
+
+    def _with(self, training: Training) -> LiveState:
+        """The state with other rows. The densities of a mixture are sums over them, so it changes too."""
+        covariances = (
+            PerClass.shared_by(training.covariances[0], len(self.classes)) if self.covariances.shared else None
+        )
+        return replace(self, training=training, covariances=covariances or self.covariances)
 
     def check_what_is_left(self, places: NDArray) -> None:
         """Refuse to remove so many rows that nothing is left to classify by."""
         rows = self.training.rows
-        y, chosen = np.delete(rows.y, places), np.delete(rows.chosen_from, places)
+        y = np.delete(rows.y, places)
         left = self.announced | (np.bincount(y, minlength=len(self.classes)) > 0)
         if not len(y) or left.sum() < 2:
             raise ValueError(
                 f"{len(y)} training rows of {len(np.unique(y))} classes would be left, and at least two classes are "
                 "needed: delete the whole model, or fit it again to other rows"
             )
-        if self.training.learned_from_rows and not chosen.any():
-            raise ValueError(
-                "none of the rows from which the covariance was chosen would be left: call reselect() first, or give "
-                "coxfield forget --reselect, so that it is chosen from the rows that are there now"
-            )
 
     def without(self, places: NDArray) -> LiveState:
         """The state without some rows, and without classes that have no other."""
-        training = self.training.without(places)
-        covariances = self.covariances
-        if covariances.shared:  # a mixture has forgotten them as well
-            covariances = PerClass.shared_by(training.store.groups[0].covariance, len(self.classes))
-        state = replace(self, training=training, covariances=covariances)
-        kept = self.announced | (np.bincount(training.rows.y, minlength=len(self.classes)) > 0)
+        state = self._with(self.training.without(places))
+        kept = self.announced | (np.bincount(state.training.rows.y, minlength=len(self.classes)) > 0)
         if kept.all():
             return state
         return state._with_classes(self.classes[kept], np.where(kept, np.cumsum(kept) - 1, -1))
@@ -100,11 +99,10 @@ class LiveState:
         if not self.arrived.any():
             return self.mean
         rows, mean = self.training.rows, self.mean.copy()
-        counts = np.bincount(rows.y, rows.counts, minlength=len(mean))
+        shared = log_shares(rows.y, rows.counts, len(mean)) if shares else np.zeros(len(mean))
         for c in np.flatnonzero(self.arrived):
             mean[c] = given.get(self.classes.tolist()[c], 0.0) if isinstance(given, Mapping) else float(given)
-            if shares:  # a class without rows counts like one row
-                mean[c] += np.log((counts[c] or 1.0) / counts.sum())
+            mean[c] += shared[c]
         return mean
 
 

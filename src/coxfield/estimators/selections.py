@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.kernels.per_class import PerClass, class_kernels
+from coxfield.kernels.per_class import PerClass, class_kernels, class_values
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
+    from coxfield.kernels.mixture import Mixture
 
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None)
 UNBOUNDED = (1e-307, 1e308)  # the prior limits the default kernel instead, in units of the data
@@ -32,6 +33,7 @@ class ChoosesCovariance:
     """The selections of `LGCPClassifier`. They set `mean_` and what describes the choice, and return the kernels."""
 
     kernel: Any
+    mean: Any
     selection: str | None
     length_scales: Any
     learn_mean: bool
@@ -101,8 +103,18 @@ class ChoosesCovariance:
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         bank = bank_of(self.kernel, labelled, self.length_scales)
         learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
-        self.mean_, self.mixture_, self.loo_error_ = learned.mean, learned.table, learned.loo_error
+        self.mean_, self.mixture_ = learned.mean, learned.table
+        self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
         return PerClass.shared_by(learned.mixture, len(self.classes_))
+
+    def _reweighed(self, labelled: Labelled, mixture: Mixture) -> Mixture:
+        """The members of a mixture with weights, and means, that fit the rows that are there now."""
+        mean = class_values(self.mean, self.classes_, "mean", default=0.0)
+        ladders, learn_mean, verbose = mixture.ladders, self.learn_mean, self.verbose
+        learned = learn_mixture(labelled, ladders, mean, learn_mean=learn_mean, verbose=verbose, known=mixture)
+        self.mean_, self.mixture_ = learned.mean, learned.table
+        self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
+        return learned.mixture
 
     def _learn(self, labelled: Labelled, kernels: PerClass) -> PerClass:
         """The kernels with their free parameters learned by pseudo-likelihood; the means are learned too."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield import threads
 from coxfield.arrays.library import is_dispatched
 from coxfield.engine.store import Labelled
-from coxfield.engine.training import Training
+from coxfield.engine.training import ERASING, Training
 from coxfield.engine.training_rows import TrainingRows
 from coxfield.estimators import array_input, labels, validation
 from coxfield.estimators.array_input import ArrayInput
@@ -38,10 +38,12 @@ FITTED = (  # attributes that only some fits set
     "selection_path_",
     "learning_path_",
     "loo_error_",
+    "loo_log_loss_",
     "mixture_",
     "_arrays",
     "_announced",
     "_arrived",
+    "_changed",
     "_loo_log_probabilities",
 )
 
@@ -180,6 +182,20 @@ class LGCPClassifier(
         -------
         self
         """
+        return self._take_over(self._draft()._fit(X, y, sample_weight))
+
+    def _draft(self) -> Self:
+        """A second object in the same state. Work on it can fail or be interrupted, and nothing has changed here."""
+        draft = object.__new__(type(self))
+        draft.__dict__.update(self.__dict__)
+        return draft
+
+    def _take_over(self, draft: Self) -> Self:
+        """Become another object, whose work is complete, at once."""
+        self.__dict__ = draft.__dict__
+        return self
+
+    def _fit(self, X, y, sample_weight) -> Self:
         validation.check_option("selection", self.selection, SELECTIONS)
         validation.check_share("selection_part", self.selection_part)
         if is_dispatched(X):
@@ -224,9 +240,12 @@ class LGCPClassifier(
 
     def _hold(self, rows: TrainingRows, kernels: PerClass) -> None:
         """Hold the points under the chosen kernels."""
+        covariances = kernels.map(lambda kernel: recognise(kernel, rows.n_features))
+        learned = hasattr(self, "mixture_")
+        self._training = Training.of(rows, covariances, learned=learned)
+        self._covariances = self._training.covariances if learned else covariances
+        kernels = self._covariances.map(lambda covariance: covariance.kernel) if learned else kernels
         self.kernel_ = validation.shown_kernel(kernels, self.kernel, self.classes_)
-        self._covariances = kernels.map(lambda kernel: recognise(kernel, rows.n_features))
-        self._training = Training.of(rows, self._covariances, learned=hasattr(self, "mixture_"))
 
     @property
     def X_fit_(self) -> Any:  # noqa: N802
@@ -248,12 +267,14 @@ class LGCPClassifier(
 
     def __getstate__(self):
         # The arranged points repeat X_fit_ in another order. Files omit them; they are arranged again on loading.
-        state = {name: value for name, value in super().__getstate__().items() if name not in ARRANGED}
-        if "_training" not in self.__dict__:
-            return state
-        rows = self._training.rows
-        self._training = Training(rows.shared(), self._training.store)  # a copy may hold the same points from now on
-        held = {"X_fit_": rows.X, "y_fit_": rows.y, "_weights": rows.weights}
+        with ERASING:
+            whole = super().__getstate__()
+            state = {name: value for name, value in whole.items() if name not in ARRANGED}
+            if "_training" not in whole:
+                return state
+            rows = whole["_training"].rows
+            X = rows.X.copy() if rows.can_be_overwritten else rows.X  # `forget` may overwrite rows where they are
+        held = {"X_fit_": X, "y_fit_": rows.y, "_weights": rows.weights}
         return {**state, **held, **({} if rows.chosen_from.all() else {"_chosen_from": rows.chosen_from})}
 
     def __setstate__(self, state):

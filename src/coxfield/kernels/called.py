@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from coxfield.kernels.checked import diagonal_of, gradient_of, values_of
+from coxfield.kernels.distances import stacked
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.nearest import nearest
@@ -75,6 +75,10 @@ class CalledPoints(PlainBound):
         """Other points."""
         return CalledPoints(self.covariance, X)
 
+    def joined(self, other: CalledPoints) -> CalledPoints:
+        """These points and others."""
+        return CalledPoints(self.covariance, stacked([self.X, other.X]))
+
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> CalledPoints:
         """The same points under the rescaled kernel."""
         return CalledPoints(self.covariance.rescaled(length, variance), self.X)
@@ -134,8 +138,7 @@ class CalledPoints(PlainBound):
 
         scikit-learn gives gradients only for all pairs of one set, so the rows and the columns become one set.
         """
-        stack = sparse.vstack if sparse.issparse(self.X) else np.concatenate
-        values, gradient = gradient_of(self.covariance.kernel, stack([self.X, columns.X]))
+        values, gradient = gradient_of(self.covariance.kernel, stacked([self.X, columns.X]))
         n = len(self)
         everything = np.concatenate([values[:n, n:, None], gradient[:n, n:]], axis=2)
         seen = np.flatnonzero((leave_out >= 0) & (leave_out < len(columns)))

@@ -1,21 +1,76 @@
-"""Compression of features with heavy tails: like a logarithm, but for numbers of either sign.
+"""Features with heavy tails, outliers or codes such as 9999: normal scores of their ranks, and compression.
 
 A few very large values make the standard deviation of a feature useless as its unit: almost all points are then at
-the same place. The inverse hyperbolic sine is linear near the median and logarithmic far from it. It has no bound, so
-what is far from all points stays far.
+the same place. Ranks do not see how large the values are. Compression is like a logarithm, but for numbers of either
+sign: linear near the median and logarithmic far from it. Neither has a bound, so what is far from all points stays far.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.kernels.units import feature_units, in_units
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
+QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
+FAR = 8.0  # spreads from the median: values beyond that say nothing about the unit of a feature
+KNOTS = 1000  # values of a feature whose ranks are kept; others are between them
 LINEAR = 0.1  # of the distance between the quartiles: nearer to the median, the compression is linear
-HEAVY = 8.0  # range from the 1st to the 99th percentile, in distances between the quartiles; 3.4 if normal
-SOME = 0.25  # of the features: if so many have heavy tails, compression is worth its time
+
+
+class NormalScores(TransformerMixin, BaseEstimator):
+    """Ranks as normal scores, feature by feature; between two values of the data and beyond them it is linear.
+
+    The value whose rank is the share p of all values becomes the p-quantile of the standard normal distribution. Equal
+    values share their mean rank. Beyond the data, a unit is the spread of the middle half of the values.
+
+    Attributes
+    ----------
+    values_, scores_ : lists of arrays
+        At most `KNOTS` values of each feature, ascending, and their scores.
+    slopes_ : array of shape (n_features,)
+        Of the lines beyond the data.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [3.0], [4.0], [1e6]])
+    >>> NormalScores().fit(X).transform(X).round(1).ravel().tolist()
+    [-1.3, -0.5, 0.0, 0.5, 1.3]
+    """
+
+    def fit(self, X, y=None):
+        """Learn the ranks of the values; weights of points play no part."""
+        self.values_, self.scores_, slopes = [], [], []
+        for column in np.asarray(X, dtype=float).T:
+            values, counts = np.unique(column, return_counts=True)
+            scores = ndtri((np.cumsum(counts) - counts / 2) / len(column))
+            kept = np.unique(np.searchsorted(scores, np.linspace(scores[0], scores[-1], KNOTS)))
+            kept = kept if len(values) > KNOTS else np.arange(len(values))
+            self.values_.append(values[kept])
+            self.scores_.append(scores[kept])
+            low, high = np.quantile(column, [0.25, 0.75])
+            spread = (high - low) / 1.349  # of a normal distribution, the standard deviation
+            spread = spread if spread > 0 else np.ptp(values)
+            slopes.append(1 / spread if spread > 0 else 1.0)
+        self.slopes_ = np.minimum(slopes, np.finfo(X.dtype).max)
+        return self
+
+    def transform(self, X):
+        """Scores of points."""
+        check_is_fitted(self)
+        found = np.empty(X.shape, X.dtype)
+        largest = np.finfo(X.dtype).max / 4
+        for k, (values, scores) in enumerate(zip(self.values_, self.scores_, strict=True)):
+            column = X[:, k].astype(float)
+            with np.errstate(over="ignore"):
+                beyond = (column - np.clip(column, values[0], values[-1])) * self.slopes_[k]
+                found[:, k] = np.clip(np.interp(column, values, scores) + beyond, -largest, largest)
+        return found
 
 
 class Compression(TransformerMixin, BaseEstimator):
@@ -49,17 +104,20 @@ class Compression(TransformerMixin, BaseEstimator):
             return np.arcsinh(np.clip((X - self.centre_) / self.scale_, -largest, largest))
 
 
-def heavy_tailed(X) -> bool:
-    """Whether enough features have heavy tails.
+def winsorised(X) -> NDArray:
+    """The values of each feature, moved to within `FAR` spreads of its median.
+
+    The spread is that of the middle half of the values, of nine tenths if the half is all the same, or of 98 per cent.
 
     Examples
     --------
-    >>> X = np.random.default_rng(0).normal(size=(200, 2))
-    >>> heavy_tailed(X), heavy_tailed(np.exp(2 * X))
-    (False, True)
+    >>> winsorised(np.array([[1.0], [2.0], [3.0], [4.0], [1e6]])).round(1).ravel().tolist()
+    [1.0, 2.0, 3.0, 4.0, 14.9]
     """
-    lowest, low, high, highest = np.quantile(in_units(X, feature_units(X)), [0.01, 0.25, 0.75, 0.99], axis=0)
-    varied = high > low
-    if not varied.any():
-        return False
-    return bool(np.mean((highest - lowest)[varied] > HEAVY * (high - low)[varied]) >= SOME)
+    levels = np.quantile(X, QUANTILES, axis=0)
+    spread = np.full(X.shape[1], np.inf)
+    for low, high in ((0, 6), (1, 5), (2, 4)):
+        of_normal = ndtri(QUANTILES[high]) - ndtri(QUANTILES[low])
+        width = (levels[high] - levels[low]) / of_normal
+        spread = np.where(width > 0, width, spread)
+    return np.clip(X, levels[3] - FAR * spread, levels[3] + FAR * spread).astype(X.dtype, copy=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -11,10 +11,15 @@ from scipy import sparse
 from coxfield.utils.powers_of_two import ORDINARY
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
 SHRINK = 2.0**64  # by which the largest numbers are divided before they are added up
+BEYOND = 80.0  # length scales; at half of that, the squared exponential is exp(-800)
+SOME = 101  # points whose quartiles say where most points are
+ASTRAY = 16  # distances between the quartiles: a mean that is farther away is no centre
 TOLERABLE = 0.03  # an error in a squared distance; if it may be larger, distances are computed again with care
 
 
@@ -73,6 +78,11 @@ class Points:
         stretch = None if self.stretch is None else self.stretch[rows]
         return Points(self.coordinates[rows], self.sq_norms[rows], stretch)
 
+    def joined(self, other: Points) -> Points:
+        """These points and others, without a stretch of distances."""
+        coordinates = stacked([self.coordinates, other.coordinates])
+        return Points(coordinates, np.concatenate([self.sq_norms, other.sq_norms]))
+
     def astype(self, dtype) -> Points:
         """The same points in another precision."""
         coordinates = self.coordinates.astype(dtype, copy=False)
@@ -82,6 +92,11 @@ class Points:
     def stretched(self, stretch: Stretch | None) -> Points:
         """The same points with another stretch of the distances from them."""
         return replace(self, stretch=stretch)
+
+
+def stacked(parts: Sequence) -> Any:
+    """The rows of several arrays, dense or sparse, as one."""
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def is_view(X) -> bool:
@@ -99,7 +114,12 @@ def centre(X) -> NDArray | None:
         mean = X.mean(axis=0, dtype=float)
     if not np.isfinite(mean).all():  # the sum has overflowed
         mean = (X / SHRINK).mean(axis=0, dtype=float) * SHRINK
-    return mean.astype(X.dtype)
+    # A few points that are very far away would move the mean so far from the others that their distances lose digits.
+    some = X[:: -(-X.shape[0] // SOME)].astype(float)
+    low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        far = np.abs(mean - middle) > ASTRAY * (high - low)
+    return np.where(far & (high > low), middle, mean).astype(X.dtype)
 
 
 def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
@@ -167,9 +187,14 @@ def _products(a: Points, b: Points, out: NDArray | None) -> NDArray:
 
 
 def product_error(a: Points, b: Points) -> NDArray:
-    """Bound on the rounding error of `sq_distances` for each of the points a, of the order of eps |z|^2."""
+    """Bound on the rounding error of `sq_distances` for each of the points a, of the order of eps |z|^2.
+
+    Points b beyond `BEYOND` are so far from a that any covariance has vanished, whatever the error.
+    """
     with np.errstate(over="ignore"):
-        norms = a.sq_norms.astype(float) + float(b.sq_norms.max(initial=0))
+        own = a.sq_norms.astype(float)
+        reach = np.square(2 * np.sqrt(own) + BEYOND)
+        norms = own + np.minimum(float(b.sq_norms.max(initial=0)), reach)
     return np.finfo(b.dtype).eps * (8 + np.sqrt(b.shape[1])) * norms
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-ALPHAS = (0.5, 0.75)  # with 0, dense regions decide everything; with 1, the classifier is too certain far from the data
+# With 0, dense regions decide everything. With 1 and no floor, the classifier is too certain far from the data.
+ALPHAS = (0.5, 0.75, (0.75, 3.0), (1.0, 3.0))
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,10 @@ class Member:
         classes, `coxfield.kernels.whitening.Whitening`), "principal" (40 principal directions), "compressed" (heavy
         tails are compressed, `coxfield.kernels.compression.Compression`), "principal, whitened", "compressed,
         whitened", or a transformer, which is fitted to the training points and their labels.
-    alphas : tuple of float, default=(0.5, 0.75)
-        Powers of the density by which the kernel may be divided; 0 for the kernel itself. The mixture chooses among
-        them.
+    alphas : tuple of float or of pairs (float, float), default=(0.5, 0.75, (0.75, 3), (1, 3))
+        Powers of the density by which the kernel may be divided; 0 for the kernel itself. A pair is a power and a floor
+        that is added to the density, in points: with a floor, a few points that are far from all others say little.
+        The mixture chooses among them.
 
     Examples
     --------
@@ -34,4 +36,4 @@ class Member:
 
     kernel: Any = None
     transform: Any = "raw"
-    alphas: tuple[float, ...] = ALPHAS
+    alphas: tuple[Any, ...] = ALPHAS

@@ -20,6 +20,8 @@ from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.values import values
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -59,12 +61,49 @@ class Mixture:
             densities = tuple(log_densities(each, each, self.counts) for each in points)
         held = zip(points, densities, strict=True)
         ladders = tuple(replace(each, known=known) for each, known in held)
-        return MixturePoints(self, ladders, np.arange(self.n_reference), learned=True)
+        mixture = self if self.log_densities is not None else replace(self, log_densities=densities)
+        return MixturePoints(mixture, ladders, np.arange(self.n_reference), learned=True)
 
-    def anchored(self, points: tuple[LadderPoints, ...]) -> Mixture:
-        """The mixture, whose points are bound in the coordinates of some others, which are in use already."""
-        self.__dict__["_anchor"] = points
-        return self
+    def over(
+        self, X, counts: NDArray | None, origin: NDArray, points: tuple[LadderPoints, ...] | None = None
+    ) -> MixturePoints:
+        """The same members with densities over other reference points, which are bound to the new mixture.
+
+        Parameters
+        ----------
+        X : array or CSR array
+            The new reference points.
+        counts : array, optional
+            The weight of each of them.
+        origin : integer array
+            The place of each of them among the reference points so far, -1 for none.
+        points : tuple of LadderPoints, optional
+            The new reference points in each representation, with their densities. They are computed otherwise.
+        """
+        ladders = tuple(ladder.reindexed(origin) for ladder in self.ladders)
+        if points is None:
+            return Mixture(ladders, X, counts).bind_reference()
+        densities = tuple(each.known for each in points if each.known is not None)
+        new = Mixture(ladders, X, counts, densities)
+        bound = tuple(replace(each, ladder=ladder) for each, ladder in zip(points, ladders, strict=True))
+        new.__dict__["_anchor"] = bound  # as long as nobody asks for them, reference points need not be held twice
+        return MixturePoints(new, bound, np.arange(len(origin)), learned=True)
+
+    def reweighed(self, weights: Sequence[NDArray]) -> Mixture:
+        """The same members with other weights: an array of shape (F, A) for each ladder."""
+        ladders = (replace(ladder, weights=each) for ladder, each in zip(self.ladders, weights, strict=True))
+        new = replace(self, ladders=tuple(ladders))
+        new.__dict__.update({name: value for name, value in self.__dict__.items() if name == "_anchor"})
+        return new
+
+    def apart(self, X, counts: NDArray | None, scale: float) -> Mixture:
+        """The same members with densities that were fixed before other points were seen.
+
+        Each point has the density of the reference points X times `scale`, and one point more, which stands for itself.
+        So all points that are not among X are treated alike, whether they are labelled or not.
+        """
+        ladders = tuple(replace(ladder, floors=ladder.floors + 1) for ladder in self.ladders)
+        return Mixture(ladders, X, np.full(X.shape[0], scale) if counts is None else scale * counts)
 
     def _bound(self) -> tuple[LadderPoints, ...]:
         anchor = self.__dict__.get("_anchor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +35,23 @@ class Ladder:
     """Factors of the length scales, shape (F,)."""
     alphas: NDArray
     """Powers of the density, shape (A,)."""
+    floors: NDArray
+    """What is added to the density before the power is taken, in points, shape (A,)."""
     weights: NDArray
     """Weight of each factor with each power, shape (F, A)."""
+    one: float = 1.0
+    """What a point adds to the density at its own place: C(x, x)."""
+
+    def log_divisor(self, a: int | np.integer, log_q: NDArray) -> NDArray:
+        """log of (q + floor)^alpha, by which a member divides at each of its two points."""
+        if not self.alphas[a]:
+            return np.zeros_like(log_q)
+        return self.alphas[a] * (np.logaddexp(log_q, np.log(self.one * self.floors[a])) if self.floors[a] else log_q)
+
+    @property
+    def powers(self) -> list[tuple[float, float]]:
+        """Power and floor of each kind of member."""
+        return list(zip(self.alphas.tolist(), self.floors.tolist(), strict=True))
 
     def represent(self, X) -> Any:
         """The points in this representation."""
@@ -43,6 +59,18 @@ class Ladder:
             return X
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is far from all points
             return self.transform.transform(X)
+
+    def reindexed(self, origin: NDArray) -> Ladder:
+        """The ladder, whose representation knows other points by their place; `origin` is the old place of each."""
+        steps = getattr(self.transform, "steps", None)  # of a pipeline
+        last = steps[-1][1] if steps else self.transform
+        if not hasattr(last, "reindexed"):
+            return self
+        new: Any = last.reindexed(origin)
+        if steps:
+            new, steps = copy(self.transform), [*steps[:-1], (steps[-1][0], new)]
+            new.steps = steps
+        return replace(self, transform=new)
 
     def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
         """Hold rows of X, in the representation."""
@@ -66,7 +94,13 @@ class Ladder:
     def pruned(self) -> Ladder:
         """The ladder without the factors and powers that have no weight."""
         f, a = (self.weights > 0).any(axis=1), (self.weights > 0).any(axis=0)
-        return replace(self, factors=self.factors[f], alphas=self.alphas[a], weights=self.weights[np.ix_(f, a)])
+        return replace(
+            self,
+            factors=self.factors[f],
+            alphas=self.alphas[a],
+            floors=self.floors[a],
+            weights=self.weights[np.ix_(f, a)],
+        )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from coxfield.kernels.called import CalledSums
 from coxfield.kernels.ladder import walk_one_by_one
 from coxfield.kernels.leave_out import cross_out
 from coxfield.kernels.mixture_ladder import LadderPoints, log_densities
-from coxfield.kernels.mixture_sums import LARGEST, MixtureSums, limited, power
+from coxfield.kernels.mixture_sums import LARGEST, MixtureSums, inverse, limited
 from coxfield.kernels.plain import PlainBound
 from coxfield.kernels.protocol import Covariance
 
@@ -47,6 +47,11 @@ class MixtureForm(Covariance, Protocol):
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> MixtureForm:
         """All length scales and all weights multiplied."""
+
+    def over(
+        self, X, counts: NDArray | None, origin: NDArray, points: tuple[LadderPoints, ...] | None = None
+    ) -> MixturePoints:
+        """The same members with densities over other reference points."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,12 @@ class MixturePoints(PlainBound):
         held = zip(self.ladders, computed, strict=True)
         return replace(self, ladders=tuple(replace(points, known=log_q) for points, log_q in held))
 
+    def under(self, mixture: MixtureForm) -> MixturePoints:
+        """The same points under a mixture of the same members with other weights."""
+        ladders = zip(self.ladders, mixture.ladders, strict=True)
+        moved = tuple(replace(points, ladder=ladder) for points, ladder in ladders)
+        return replace(self, covariance=mixture, ladders=moved)
+
     def alone(self) -> MixturePoints:
         """The points with their own rows of the data alone; these points, if the data have no other rows."""
         own = [points.points.alone() for points in self.ladders]
@@ -142,7 +153,8 @@ class MixturePoints(PlainBound):
         for points, log_q in zip(self.ladders, self.log_densities, strict=True):
             own = points.points.diagonal()
             for f, a in points.ladder.terms:
-                found += limited(power(log_q[f], -2 * points.ladder.alphas[a]), own, points.ladder.weights[f, a])
+                scale = inverse(2 * points.ladder.log_divisor(a, log_q[f]))
+                found += limited(scale, own, points.ladder.weights[f, a])
         return found
 
     def tile(self, columns: MixturePoints, out: NDArray | None = None) -> NDArray:
@@ -155,8 +167,8 @@ class MixturePoints(PlainBound):
             for f, tile in enumerate(points.points.rungs(theirs.points, ladder.factors)):
                 kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
                 for a in np.flatnonzero(ladder.weights[f]):
-                    scale = power(mine[f][:, None] + others[f], -ladder.alphas[a])
-                    found += limited(scale, kernel, ladder.weights[f, a], largest=largest).astype(
+                    divisor = ladder.log_divisor(a, mine[f])[:, None] + ladder.log_divisor(a, others[f])
+                    found += limited(inverse(divisor), kernel, ladder.weights[f, a], largest=largest).astype(
                         found.dtype, copy=False
                     )
         return found
@@ -172,8 +184,10 @@ class MixturePoints(PlainBound):
         """Whether what underflow may have taken from the sums counts beside them."""
         lost, n = 0.0, self.covariance.n_reference
         for points in self.ladders:
-            for f, a in points.ladder.terms:  # if every kernel value is below the floor, so much is lost at most
-                lost += points.ladder.weights[f, a] * (n * points.points.floor) ** (1 - points.ladder.alphas[a])
+            ladder, most = points.ladder, n * points.points.floor
+            for f, a in ladder.terms:  # if every kernel value is below the floor, so much is lost at most
+                divisor = np.exp(ladder.log_divisor(a, np.log(most if most > 0 else 1.0)))
+                lost += ladder.weights[f, a] * (most / divisor)
         return sums.max(axis=1, initial=0) <= lost / LOST
 
     def log_tile(self, columns: MixturePoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
@@ -188,7 +202,7 @@ class MixturePoints(PlainBound):
             tiles = points.points.log_rungs(columns.ladders[k].points, ladder.factors)
             for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
                 for a in np.flatnonzero(ladder.weights[f]):
-                    scale = ladder.alphas[a] * (log_q[:, None] + others[f]) if ladder.alphas[a] else 0.0
+                    scale = ladder.log_divisor(a, log_q)[:, None] + ladder.log_divisor(a, others[f])
                     with np.errstate(invalid="ignore"):
                         term = logs - scale + np.log(ladder.weights[f, a])
                     # So far from all points that kernel and density are both 0, there is no covariance. Between
@@ -201,7 +215,8 @@ class MixturePoints(PlainBound):
     def _precise(self, k: int) -> Iterator[NDArray]:
         """log q of each factor of a ladder, from precise distances."""
         reference, counts = self.covariance.reference(k), self.covariance.counts
-        log_counts = np.zeros(len(reference)) if counts is None else np.log(counts.astype(float))
+        with np.errstate(divide="ignore"):  # a point that counts for nothing
+            log_counts = np.zeros(len(reference)) if counts is None else np.log(counts.astype(float))
         for logs in self.ladders[k].points.log_rungs(reference.points, reference.ladder.factors):
             if self.omitted is not None:
                 cross_out(logs, self.omitted, 0, -np.inf)
@@ -215,8 +230,8 @@ class MixturePoints(PlainBound):
             mine, others = self.log_densities[k], columns.log_densities[k]
             for f, values in enumerate(points.points.pair_rungs(rows, theirs, of_columns, ladder.factors)):
                 for a in np.flatnonzero(ladder.weights[f]):
-                    scale = power(mine[f][rows] + others[f][of_columns], -ladder.alphas[a])
-                    found += limited(scale, values, ladder.weights[f, a])
+                    divisor = ladder.log_divisor(a, mine[f][rows]) + ladder.log_divisor(a, others[f][of_columns])
+                    found += limited(inverse(divisor), values, ladder.weights[f, a])
         return found
 
     def neighbours(self, count: int) -> NDArray:

@@ -26,9 +26,9 @@ LARGEST_LOG = 700.0  # exp of more than this overflows
 LARGEST = 1e300  # sum of a member between points that are both far from all reference points
 
 
-def power(log_q: NDArray, exponent: float) -> NDArray:
-    """q to a power; far from all reference points it is the largest number instead of an infinite one."""
-    return np.exp(np.minimum(exponent * log_q, LARGEST_LOG)) if exponent else np.ones_like(log_q)
+def inverse(log_divisor: NDArray) -> NDArray:
+    """One over what a member divides by; far from all reference points the largest number, not an infinite one."""
+    return np.exp(np.minimum(-log_divisor, LARGEST_LOG))
 
 
 def limited(scale: NDArray, values: NDArray, *factors: float, largest: float = LARGEST) -> NDArray:
@@ -93,7 +93,8 @@ class MixtureSums:
 
     def _divided(self, k: int, f: int, a: int) -> Any:
         """The weights of the columns, divided by a power of their densities."""
-        return self.weights.scaled(power(self.columns.log_densities[k][f], -self.columns.ladders[k].ladder.alphas[a]))
+        ladder, log_q = self.columns.ladders[k].ladder, self.columns.log_densities[k][f]
+        return self.weights.scaled(inverse(ladder.log_divisor(a, log_q)))
 
     @property
     def layers(self) -> int:
@@ -126,8 +127,7 @@ class MixtureSums:
             if not self.columns.whole:
                 log_q = self.rows.log_densities[layer.k][layer.f]
             ladder = self.rows.ladders[layer.k].ladder
-            alpha, weight = ladder.alphas[layer.a], ladder.weights[layer.f, layer.a]
             # Where the density has vanished, so has the member; rows that are left with nothing are taken again.
-            scale = power(np.where(np.isneginf(log_q), np.inf, log_q), -alpha)
-            found += limited(scale[:, None], values, points.unit, weight)
+            scale = inverse(ladder.log_divisor(layer.a, np.where(np.isneginf(log_q), np.inf, log_q)))
+            found += limited(scale[:, None], values, points.unit, ladder.weights[layer.f, layer.a])
         return found

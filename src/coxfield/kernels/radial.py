@@ -12,7 +12,16 @@ from scipy import sparse
 from sklearn.gaussian_process import kernels
 
 from coxfield.kernels import careful, ladder, profiles, slopes
-from coxfield.kernels.distances import TOLERABLE, centre, is_view, pair_sq_distances, place, product_error, sq_distances
+from coxfield.kernels.distances import (
+    TOLERABLE,
+    centre,
+    is_view,
+    pair_sq_distances,
+    place,
+    product_error,
+    sq_distances,
+    stacked,
+)
 from coxfield.kernels.nearest import nearest
 from coxfield.kernels.nonnegative import check_nonnegative
 from coxfield.kernels.plain import PlainBound
@@ -121,6 +130,15 @@ class RadialPoints(PlainBound, ScaledPoints):
         """Other points in the same coordinates."""
         points = place(X, self.covariance.length_scale, self.origin)
         return RadialPoints(self.covariance, X, np.arange(X.shape[0]), points, self.origin)
+
+    def joined(self, other: RadialPoints) -> RadialPoints:
+        """These points and others that are in the same coordinates."""
+        return replace(
+            self,
+            X=stacked([self.X[self.rows], other.X[other.rows]]),
+            rows=np.arange(len(self) + len(other)),
+            points=self.points.joined(other.points),
+        )
 
     def alone(self) -> RadialPoints:
         """The points with their own rows of the data alone; these points, if the data have no other rows.

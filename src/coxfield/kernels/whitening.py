@@ -16,6 +16,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coxfield.kernels.compression import winsorised
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -35,9 +37,11 @@ class Whitening(TransformerMixin, BaseEstimator):
     class_means_ : array of shape (n_classes, n_directions)
         Means of the whitened classes.
     labels_ : array of shape (n_samples,)
-        Class number of each point that `fit` saw.
+        Class number of each point that `fit` saw; -1 of a point that came later.
     removal_ : array of shape (n_samples,)
         c_j of each of these points: what leaving it out takes from the covariance.
+    moved_, moved_points_ : arrays of shape (n_moved,) and (n_moved, n_directions)
+        Places of points with very far values, and where they were moved to before the covariance was taken.
 
     Examples
     --------
@@ -60,6 +64,7 @@ class Whitening(TransformerMixin, BaseEstimator):
         sample_weight : array of shape (n_samples,), optional
             A point of weight w counts as w points.
         """
+        given, X = X, winsorised(X)  # one far value is not the spread of a feature
         classes, labels = np.unique(y, return_inverse=True)
         weights = np.ones(len(X)) if sample_weight is None else sample_weight.astype(float)
         total = weights.sum()
@@ -79,6 +84,8 @@ class Whitening(TransformerMixin, BaseEstimator):
         with np.errstate(divide="ignore"):  # the only point of a class: its residual is 0
             rest = np.where(of_class > weights, weights * of_class / (of_class - weights), 0)
         self.removal_ = (1 - self.shrinkage_) * rest / total
+        self.moved_ = np.flatnonzero((given != X).any(axis=1))
+        self.moved_points_ = self.transform(X[self.moved_])
         return self
 
     def transform(self, X):
@@ -86,15 +93,19 @@ class Whitening(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return (X - self.origin_) @ self.matrix_
 
-    def forget(self, rows: NDArray) -> Whitening:
-        """The same whitening without entries of some rows that `fit` saw.
+    def reindexed(self, origin: NDArray) -> Whitening:
+        """The same whitening for other points: `origin` is the place of each among those that `fit` saw, -1 for none.
 
-        A class that had no other rows has no mean any more. The matrix stays: it is a summary of all rows.
+        Of points that are not among them no entry is left. A class that had no other points has no mean any more. The
+        matrix stays: it is a summary of all points.
         """
         new = copy(self)
-        new.labels_, new.removal_ = np.delete(self.labels_, rows), np.delete(self.removal_, rows)
+        seen = origin >= 0
+        new.labels_, new.removal_ = np.where(seen, self.labels_[origin], -1), np.where(seen, self.removal_[origin], 0)
         new.class_means_ = self.class_means_.copy()
-        new.class_means_[np.setdiff1d(self.labels_, new.labels_)] = 0
+        new.class_means_[np.setdiff1d(np.arange(len(self.class_means_)), new.labels_)] = 0
+        new.moved_ = np.flatnonzero(np.isin(origin, self.moved_))
+        new.moved_points_ = self.moved_points_[np.searchsorted(self.moved_, origin[new.moved_])]
         return new
 
     def left_out(self, Z: NDArray, rows: NDArray) -> tuple[NDArray, NDArray]:
@@ -107,6 +118,10 @@ class Whitening(TransformerMixin, BaseEstimator):
         rows : integer array of shape (n,)
             The row of each of them among the points that `fit` saw; -1 for a point that it did not see.
         """
+        moved = np.isin(rows, self.moved_)
+        if moved.any():
+            Z = Z.copy()
+            Z[moved] = self.moved_points_[np.searchsorted(self.moved_, rows[moved])]
         residuals = Z - self.class_means_[self.labels_[rows]].astype(Z.dtype)
         removal = np.where(rows >= 0, self.removal_[rows], 0)
         kept = 1 - removal * np.einsum("jd,jd->j", residuals, residuals, dtype=float)

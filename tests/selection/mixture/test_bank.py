@@ -20,7 +20,7 @@ def lengths(ladder):
 
 def test_the_default_has_a_ladder_per_representation():
     bank = bank_of(None, DATA)
-    assert [ladder.name for ladder in bank] == ["raw", "standardised", "whitened"]
+    assert [ladder.name for ladder in bank] == ["raw", "standardised", "whitened", "ranked, whitened"]
     for ladder in bank:
         Z = ladder.represent(DATA.X)
         squares = np.square(Z[:, None] - Z).sum(axis=2)

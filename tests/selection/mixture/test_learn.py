@@ -50,6 +50,7 @@ def test_many_classes_are_judged_by_as_many_points_as_fit_into_memory(monkeypatc
     monkeypatch.setattr(learn, "MOST_VALUES", 1000)
     assert len(learn._rows(50, 100)) == 10
     assert len(learn._rows(50, 10**6)) == 1
+    monkeypatch.setattr(learn, "MOST_VALUES", 20_000)
     assert np.isfinite(learned().mean).all()
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from coxfield.engine.store import Labelled
 from coxfield.kernels.whitening import Whitening
-from coxfield.selection.mixture.loo_members import member_sums, work_units
+from coxfield.selection.mixture.loo_members import COLUMNS, member_sums, work_units
 from mixtures import ladder, problem
 
 
@@ -37,8 +38,8 @@ def brute_force(labelled, part, whitening=None):
             Z = part.represent(labelled.X) if whitening is None else refitted(labelled, whitening, j)
             k = counts * kernel(Z[[j]], Z)[0]
             k[j] = 0
-            for a, alpha in enumerate(part.alphas):
-                values = k / (k.sum() * q) ** alpha
+            for a, (alpha, floor) in enumerate(part.powers):
+                values = k / ((k.sum() + floor) * (q + floor)) ** alpha
                 found[f, a, j] = np.bincount(labelled.y, values, labelled.n_classes)
     return found.reshape(-1, n, labelled.n_classes), log_q
 
@@ -48,11 +49,50 @@ def brute_force(labelled, part, whitening=None):
 def test_sums_and_densities_are_those_of_refits(weighted, whiten):
     labelled = problem(weighted=weighted)
     whitening = Whitening().fit(labelled.X, labelled.y, labelled.weights) if whiten else None
-    part = ladder(whitening, alphas=(0.0, 0.5, 0.75))
+    part = ladder(whitening, alphas=(0.0, 0.5, 0.75, 1.0), floors=(0.0, 0.0, 3.0, 0.2))
     found = member_sums(labelled, [part], np.arange(24))
     expected, log_q = brute_force(labelled, part, whitening)
     np.testing.assert_allclose(found.sums, expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(found.log_densities[0], log_q, rtol=1e-10, atol=1e-12)
+
+
+def test_extremes_at_copies_are_those_of_all_copies():
+    labelled = problem(weighted=True)
+    part = ladder(alphas=(0.5, 1.0), floors=(0.0, 3.0))
+    found = member_sums(labelled, [part], np.arange(24))
+    for m, (f, a) in enumerate(np.ndindex(part.weights.shape)):
+        k = part.kernel(f)(labelled.X) * labelled.counts
+        q = k.sum(axis=1) + part.floors[a]
+        sums = k / (q[:, None] * q) ** part.alphas[a] @ np.eye(3)[labelled.y]
+        relative = sums - sums.mean(axis=1, keepdims=True)
+        np.testing.assert_allclose(found.at_copies[:, m], [relative.max(axis=0), relative.min(axis=0)], rtol=1e-9)
+
+
+def test_densities_that_are_known_are_not_computed_again():
+    labelled = problem(weighted=True)
+    bank = [ladder(), ladder(Whitening().fit(labelled.X, labelled.y, labelled.weights), alphas=(1.0,), floors=(3.0,))]
+    once = member_sums(labelled, bank, np.arange(24))
+    again = member_sums(labelled, bank, np.arange(24), known=once.log_densities)
+    np.testing.assert_allclose(again.sums, once.sums, rtol=1e-9)
+
+
+def test_many_classes_have_columns_for_those_near_and_one_for_all_others():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), 3)
+    X = rng.normal(size=(40, 2))[y] * 5 + 0.1 * rng.normal(size=(120, 2))
+    found = member_sums(Labelled(X, y, 40), [ladder(d=2)], np.arange(120))
+    all_classes, _ = brute_force(Labelled(X, y, 40), ladder(d=2))
+    assert found.sums.shape == (6, 120, COLUMNS)
+    assert (found.contenders[:, 0] == y).all()
+    assert (found.y == 0).all()
+    for m in range(6):
+        own = np.take_along_axis(all_classes[m], found.contenders, axis=1)
+        np.testing.assert_allclose(found.sums[m, :, :-1], own, rtol=1e-9, atol=1e-12)
+        rest = (all_classes[m].sum(axis=1) - own.sum(axis=1)) / (40 - COLUMNS + 1)
+        np.testing.assert_allclose(found.sums[m, :, -1], rest, rtol=1e-6, atol=1e-12)
+    mean = np.log(np.arange(1.0, 41))
+    offset = found.offset(mean)
+    np.testing.assert_allclose(np.exp(offset).sum(axis=1), np.exp(mean).sum())
 
 
 def test_some_rows_are_rows_of_the_whole():

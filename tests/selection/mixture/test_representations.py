@@ -3,20 +3,21 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 
 from coxfield.engine.store import Labelled
-from coxfield.selection.mixture.representations import DIRECTIONS, NAMED, Representations
+from coxfield.selection.mixture.representations import DEFAULT, DIRECTIONS, Representations
 from mixtures import problem
 
 
 def names(labelled):
     seen = Representations(labelled)
-    return [name for name in NAMED if seen.useful(name)]
+    return [name for name in DEFAULT if seen.useful(name)]
 
 
 def test_few_features_have_no_principal_directions():
-    assert names(problem()) == ["raw", "standardised", "whitened"]
+    assert names(problem()) == ["raw", "standardised", "whitened", "ranked, whitened"]
 
 
 def test_many_features_and_points_have():
@@ -24,13 +25,21 @@ def test_many_features_and_points_have():
     assert names(problem(n=100, d=2 * DIRECTIONS)) == expected
 
 
-def test_heavy_tails_are_compressed():
-    labelled = problem(n=100)
-    heavy = Labelled(labelled.X**5, labelled.y, 3)
-    assert names(heavy) == ["raw", "standardised", "whitened", "compressed", "compressed, whitened"]
-    found = Representations(heavy).of("compressed, whitened")
+@pytest.mark.parametrize("name", ["compressed, whitened", "ranked, whitened"])
+def test_whitening_may_come_after_a_step_without_labels(name):
+    found = Representations(problem(n=100)).of(name)
     assert found.points.shape == (100, 3)
     assert hasattr(found.transform[-1], "left_out")
+
+
+def test_one_far_value_changes_no_unit():
+    labelled = problem(n=400)
+    X = labelled.X.copy()
+    X[0, 1] = 1e9
+    far = Representations(Labelled(X, labelled.y, 3))
+    for name in ("standardised", "whitened"):
+        one, other = (pdist(seen.of(name).points[1:]) for seen in (Representations(labelled), far))
+        assert np.median(np.abs(one / other - 1)) < 0.2
 
 
 def test_one_feature_has_one_representation():

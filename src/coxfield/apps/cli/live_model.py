@@ -77,10 +77,6 @@ class LiveModel:
                 f"{len(left)} training rows of {len(np.unique(left))} classes would be left, and at least two classes "
                 "are needed: delete the whole model, or fit it again to other rows"
             )
-        if reselect and not np.delete(model._training.rows.chosen_from, places).any():
-            # Otherwise none of the rows would be left that the covariance knows.
-            part = model.selection_part
-            model.set_params(selection_part=1.0).reselect().set_params(selection_part=part)
         with progress("forgetting rows", None, model.verbose):
             model.forget(places)
         ids = None if self.saved.ids is None else self.saved.ids.without(places)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Kernel
 
-from coxfield.kernels.distances import TOLERABLE, centre, place, product_error
+from coxfield.kernels.distances import TOLERABLE, centre, place, product_error, sq_distances
 from coxfield.kernels.member import Member
 from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.radial import Radial
@@ -25,7 +25,8 @@ from coxfield.selection.grid import (
     typical_distance,
     within_bounds,
 )
-from coxfield.selection.mixture.representations import NAMED, Representations
+from coxfield.selection.mixture import representations
+from coxfield.selection.mixture.representations import Representations
 from coxfield.utils.powers_of_two import power_of_two
 
 if TYPE_CHECKING:
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Labelled
     from coxfield.selection.mixture.representations import Representation
 
-DEFAULT = tuple(Member(transform=name) for name in NAMED)
+DEFAULT = tuple(Member(transform=name) for name in representations.DEFAULT)
 SHORTEST = 0.35  # times the median distance to the nearest neighbour
 MODERATE = 1e6  # a signal variance: powers of densities should neither overflow nor vanish
+PAIRED = 500  # points whose distances from each other are looked at
+LONELY = 8.0  # times the median distance: points that are so far away do not say how far apart points are
 FEW = 1000  # points whose nearest neighbours are looked for
 
 
@@ -73,7 +76,7 @@ def bank_of(kernel: Any, labelled: Labelled, length_scales=None) -> list[Ladder]
 
 def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> Ladder:
     covariance = recognise(kernel, rep.n_features)
-    alphas = _checked_alphas(alphas)
+    alphas, floors = _checked_alphas(alphas)
     if isinstance(covariance, Radial) and not 1 / MODERATE <= covariance.variance <= MODERATE:
         covariance = covariance.rescaled(variance=1 / covariance.variance)  # the weight of a member will make up for it
     try:
@@ -83,17 +86,25 @@ def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> La
             f"{kernel!r} may take negative values, so it has no density and cannot be a member of a mixture: use RBF, "
             "Matern or RationalQuadratic, or give selection=None"
         ) from None
-    return Ladder(rep.name, rep.transform, covariance, factors, alphas, np.zeros((len(factors), len(alphas))))
+    # A floor counts points, and a point adds C(x, x) to the density at its own place.
+    one = float(np.median(covariance.diagonal(rep.points[:FEW])))
+    weights = np.zeros((len(factors), len(alphas)))
+    return Ladder(rep.name, rep.transform, covariance, factors, alphas, floors, weights, one)
 
 
-def _checked_alphas(alphas) -> NDArray:
+def _checked_alphas(alphas) -> tuple[NDArray, NDArray]:
+    """Powers of the density and what is added to it; each entry is a power, or a pair of both."""
     try:
-        numbers = np.asarray(alphas, dtype=float)
+        pairs = np.array([(one, 0) if np.ndim(one) == 0 else one for one in alphas], dtype=float).reshape(-1, 2)
     except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.ndim != 1 or not numbers.size or not ((numbers >= 0) & (numbers <= 1)).all():
-        raise ValueError(f"alphas of a Member must be a list of numbers from 0 to 1, got {alphas!r}")
-    return numbers
+        pairs = np.empty((0, 2))
+    powers, floors = pairs.T
+    if not powers.size or not ((powers >= 0) & (powers <= 1) & (floors >= 0) & (floors < np.inf)).all():
+        raise ValueError(
+            "alphas of a Member must be a list of numbers from 0 to 1, or of pairs of such a number and a floor of the "
+            f"density that is not negative, got {alphas!r}"
+        )
+    return powers, floors
 
 
 def _of(member: Member, seen: Representations, length_scales) -> list[Ladder]:
@@ -125,7 +136,7 @@ def _scales(Z: Any, unit: float | NDArray, weights: NDArray | None) -> NDArray:
     """Length scales from twice the root mean square distance, by sqrt(2), to a third of a nearest distance."""
     from sklearn.neighbors import NearestNeighbors
 
-    distance = typical_distance(Z, unit, weights)
+    distance = _usual_distance(Z, unit, weights)
     longest, near = default_factors(distance), power_of_two(distance)  # distances in units near their own size
     with np.errstate(over="ignore", under="ignore"):  # of a feature whose length scale is much longer or shorter
         points = place(Z, np.clip(near * np.asarray(unit), SMALLEST, LARGEST), centre(Z))
@@ -139,6 +150,22 @@ def _scales(Z: Any, unit: float | NDArray, weights: NDArray | None) -> NDArray:
     with np.errstate(over="ignore"):
         precise = near * np.sqrt(float(np.median(product_error(points, points))) / TOLERABLE)
     return longest[longest >= min(max(shortest / RATIO, precise), longest[min(1, len(longest) - 1)])]
+
+
+def _usual_distance(Z: Any, unit: float | NDArray, weights: NDArray | None) -> float:
+    """The root mean square distance; of all but a few points, if these are very far from the others."""
+    distance = typical_distance(Z, unit, weights)
+    if sparse.issparse(Z) or not distance:
+        return distance
+    near = power_of_two(distance)
+    rows = np.random.default_rng(0).permutation(Z.shape[0])[:PAIRED]
+    with np.errstate(over="ignore", under="ignore"):
+        points = place(Z, np.clip(near * np.asarray(unit), SMALLEST, LARGEST), centre(Z), rows)
+    from_others = np.median(sq_distances(points, points), axis=1)
+    usual = float(np.median(from_others))
+    if not 0 < near * np.sqrt(usual) * LONELY < distance:
+        return distance
+    return typical_distance(Z[rows[from_others <= LONELY**2 * usual]], unit)
 
 
 def _merged(ladders: list[Ladder]) -> list[Ladder]:
@@ -157,7 +184,7 @@ def _alike(one: Ladder, other: Ladder) -> bool:
     a, b = one.covariance, other.covariance
     if not (isinstance(a, Radial) and isinstance(b, Radial) and a.profile == b.profile):
         return False
-    same = one.transform is other.transform and one.alphas.tolist() == other.alphas.tolist()
+    same = one.transform is other.transform and one.powers == other.powers
     return same and np.size(a.length_scale) == 1 == np.size(b.length_scale)
 
 

@@ -6,7 +6,7 @@ labels is concave in the weights and the means, so there is one optimum. No kern
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,25 +25,51 @@ NOTHING = 1e-290  # evidence in nats at weight 1; a weight that makes up for les
 
 @dataclass(frozen=True)
 class Problem:
-    """The log posterior of weights and means."""
+    """The log posterior of weights and means.
+
+    A column is a class. If there are very many classes, a point has a few columns for the classes that it may have, and
+    one for all others; then means are held.
+    """
 
     evidence: NDArray
-    """Leave-one-out class sums in units of the largest evidence of each member, shape (members, n * classes)."""
+    """Leave-one-out class sums in units of `scale`, shape (members, n * columns)."""
     scale: NDArray
-    """That largest evidence in nats at weight 1, the rate of the exponential prior of each weight."""
+    """The rate of the exponential prior of each weight: about the largest evidence in nats at weight 1."""
     y: NDArray
+    """The column of each label."""
     counts: NDArray
     centre: NDArray
     """Centre of the prior of the means."""
+    offset: NDArray | None = None
+    """Means of the columns of each point, shape (n, columns), if means are held; None to learn one mean per column."""
 
     @classmethod
-    def of(cls, sums: NDArray, y: NDArray, counts: NDArray, centre: NDArray) -> Problem:
-        """From class sums of shape (members, n, n_classes)."""
+    def of(
+        cls,
+        sums: NDArray,
+        y: NDArray,
+        counts: NDArray,
+        centre: NDArray,
+        offset: NDArray | None = None,
+        at_copies: NDArray | None = None,
+        caution: float = 0.0,
+    ) -> Problem:
+        """From class sums of shape (members, n, columns).
+
+        The rate is a^(1 - caution) b^caution. The largest evidence of leave-one-out is a. The largest at a copy of a
+        point is b, if the extremes `at_copies` are given. Beside an isolated point, a new point hears what no point
+        that was left out has heard.
+        """
         relative = sums - sums.mean(axis=2, keepdims=True)
-        scale = np.abs(relative - relative.mean(axis=1, keepdims=True)).max(axis=(1, 2))
+        middle = relative.mean(axis=1, keepdims=True) if offset is None else np.zeros((len(sums), 1, 1))
+        scale = np.abs(relative - middle).max(axis=(1, 2))
+        if at_copies is not None and caution:
+            potential = np.maximum(scale, np.abs(at_copies - middle[:, 0]).max(axis=(0, 2)))
+            with np.errstate(divide="ignore", over="ignore"):
+                scale = scale * (potential / np.where(scale > 0, scale, 1)) ** caution
         scale = np.where(scale > NOTHING, scale, np.inf)  # a member that says nothing has no weight
         relative /= scale[:, None, None]
-        return cls(relative.reshape(len(sums), -1), scale, y, counts, centre)
+        return cls(relative.reshape(len(sums), -1), scale, y, counts, centre, offset)
 
     @property
     def n_members(self) -> int:
@@ -52,28 +78,45 @@ class Problem:
 
     def restricted(self, members: NDArray) -> Problem:
         """The problem with some of the members alone."""
-        return Problem(self.evidence[members], self.scale[members], self.y, self.counts, self.centre)
+        return replace(self, evidence=self.evidence[members], scale=self.scale[members])
+
+    def without(self, rows: NDArray) -> Problem:
+        """The problem without the probabilities of some points, which are given by a mask; sums are as they were."""
+        kept = ~rows
+        evidence = self.evidence.reshape(self.n_members, len(self.y), -1)[:, kept].reshape(self.n_members, -1)
+        offset = None if self.offset is None else self.offset[kept]
+        return replace(self, evidence=evidence, y=self.y[kept], counts=self.counts[kept], offset=offset)
+
+    def scores(self, vector: NDArray) -> NDArray:
+        """Scores of weights, in units of `scale`, followed by means, shape (n, columns)."""
+        sums = (vector[: self.n_members] @ self.evidence).reshape(len(self.y), -1)
+        return sums + (vector[self.n_members :] if self.offset is None else self.offset)
+
+    def vector(self, solution: Solution) -> NDArray:
+        """Weights in units of `scale`, followed by means."""
+        weights = np.where(solution.weights > 0, solution.weights, 0) * np.where(np.isinf(self.scale), 0, self.scale)
+        return np.concatenate([weights, solution.mean])
 
     def loss(self, vector: NDArray) -> tuple[float, NDArray]:
         """Negative log posterior of weights, in units of `scale`, followed by means; and its gradient."""
         w, mean = vector[: self.n_members], vector[self.n_members :]
-        logs = log_softmax((w @ self.evidence).reshape(len(self.y), -1) + mean, axis=1)
+        logs = log_softmax(self.scores(vector), axis=1)
         own = np.arange(len(self.y)), self.y
         residual = np.exp(logs) * self.counts[:, None]
         residual[own] -= self.counts
         away = mean - self.centre
         loss = -self.counts @ logs[own] + w.sum() + MEAN_PRECISION / 2 * away @ away
         by_w = self.evidence @ residual.ravel() + 1
-        return float(loss), np.concatenate([by_w, residual.sum(axis=0) + MEAN_PRECISION * away])
+        by_mean = residual.sum(axis=0) if self.offset is None else 0
+        return float(loss), np.concatenate([by_w, by_mean + MEAN_PRECISION * away])
 
     def hessian(self, vector: NDArray, free: NDArray) -> NDArray:
         """Second derivatives of the loss by some of the entries, given by their numbers."""
-        w, mean = vector[: self.n_members], vector[self.n_members :]
-        probabilities = softmax((w @ self.evidence).reshape(len(self.y), -1) + mean, axis=1)
+        probabilities = softmax(self.scores(vector), axis=1)
         of_members, of_means = free[free < self.n_members], free[free >= self.n_members] - self.n_members
         features = np.empty((len(free), *probabilities.shape))
         features[: len(of_members)] = self.evidence[of_members].reshape(-1, *probabilities.shape)
-        features[len(of_members) :] = np.eye(len(mean))[of_means][:, None, :]
+        features[len(of_members) :] = np.eye(len(self.centre))[of_means][:, None, : probabilities.shape[1]]
         features -= np.einsum("jc,fjc->fj", probabilities, features)[:, :, None]
         features *= np.sqrt(self.counts[:, None] * probabilities)
         rows = features.reshape(len(free), probabilities.size)
@@ -84,6 +127,7 @@ class Problem:
 
         `done` is called with 1 after each of at most `MOST_STEPS` steps.
         """
+        learn_mean = learn_mean and self.offset is None
         vector = np.concatenate([np.zeros(self.n_members), self.centre]) if start is None else start
         held = [(None, None) if learn_mean else (m, m) for m in self.centre]
         total = self.counts.sum()

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import log_softmax
 
 from coxfield.kernels.mixture import Mixture
 from coxfield.progress import progress
 from coxfield.selection.mixture.concave import MOST_STEPS, Problem
-from coxfield.selection.mixture.loo_members import member_sums, work_units
+from coxfield.selection.mixture.loo_members import COLUMNS, member_sums, work_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,9 @@ FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
 MOST_VALUES = 2**26  # class sums of all members that are held: half a gigabyte
+CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
+NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
+FOLDS = 5
 FASTER = "float32 points or fewer length_scales take less time"
 
 
@@ -38,10 +42,17 @@ class LearnedMixture:
     table: dict[str, NDArray]
     """The surviving members, see `LGCPClassifier.mixture_`."""
     loo_error: float
+    loo_log_loss: float
 
 
 def learn_mixture(
-    labelled: Labelled, bank: Sequence[Ladder], mean: NDArray, *, learn_mean: bool = True, verbose: int = 0
+    labelled: Labelled,
+    bank: Sequence[Ladder],
+    mean: NDArray,
+    *,
+    learn_mean: bool = True,
+    verbose: int = 0,
+    known: Mixture | None = None,
 ) -> LearnedMixture:
     """The mixture of a bank that leave-one-out prefers.
 
@@ -54,29 +65,56 @@ def learn_mixture(
     learn_mean : bool
     verbose : int
         Above 0, show the progress.
+    known : Mixture, optional
+        A mixture whose ladders are the bank, and whose reference points are the labelled points. It gets other weights.
     """
     members = sum(ladder.weights.size for ladder in bank)
-    rows = _rows(len(labelled), members * labelled.n_classes)
-    shares = np.bincount(labelled.y, labelled.counts, minlength=labelled.n_classes) / labelled.counts.sum()
-    centre = mean + np.log(shares) if learn_mean else mean
+    rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
+    centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
     units = work_units(labelled, bank, rows)
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
-        found = member_sums(labelled, bank, rows, done)
-    y, counts = labelled.y[rows], labelled.counts[rows]
+        found = member_sums(labelled, bank, rows, done, None if known is None else known.log_densities)
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
-    problem = Problem.of(found.sums, y, counts * (len(labelled) / len(rows)), centre)
+    counts = labelled.counts[rows] * (len(labelled) / len(rows))
     title = f"weights of {members} covariances, {MOST_STEPS} steps at most"
     with progress(title, MOST_STEPS, verbose, FASTER, at_most=True) as done:
+        offset = found.offset(centre)
+        problem = Problem.of(found.sums, found.y, counts, centre, offset, found.at_copies, CAUTION)
         solution = problem.solve(learn_mean=learn_mean, done=done)
     few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
     if few.sum() < np.count_nonzero(solution.weights):
         solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
     if not solution.weights.any():
         solution = _faintest(problem, solution)
-    scores = solution.mean + np.einsum("m,mjc->jc", solution.weights, found.sums)
-    error = float(np.average(scores.argmax(axis=1) != y, weights=counts))
-    mixture = _survivors(labelled, bank, found, solution)
-    return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error)
+    mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
+    error, log_loss = _estimates(problem, solution, learn_mean=learn_mean)
+    return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error, log_loss)
+
+
+def _estimates(problem: Problem, solution: Solution, *, learn_mean: bool) -> tuple[float, float]:
+    """Leave-one-out error and log loss, each row by weights that were chosen without the rows of its fold.
+
+    Weights that were chosen by the same rows would make them too small. With many rows that makes no difference.
+    """
+    n = len(problem.y)
+    vector = problem.vector(solution)
+    scores = problem.scores(vector)
+    if n <= NESTED:
+        fold = np.empty(n, int)
+        fold[np.lexsort((np.random.default_rng(0).random(n), problem.y))] = np.arange(n) % FOLDS
+        for k in range(min(FOLDS, n)):
+            rest = problem.without(fold == k)
+            other = rest.vector(rest.solve(vector, learn_mean=learn_mean))
+            scores[fold == k] = problem.scores(other)[fold == k]
+    logs = log_softmax(scores, axis=1)[np.arange(n), problem.y]
+    wrong = scores.argmax(axis=1) != problem.y
+    return float(np.average(wrong, weights=problem.counts)), float(-np.average(logs, weights=problem.counts))
+
+
+def log_shares(y: NDArray, counts: NDArray, n_classes: int) -> NDArray:
+    """Logarithms of the shares of the classes. A class without rows counts like one row."""
+    totals = np.bincount(y, counts, minlength=n_classes)
+    return np.log(np.where(totals > 0, totals, 1.0) / counts.sum())
 
 
 def _rows(n: int, values: int) -> NDArray:
@@ -108,14 +146,19 @@ def _shares(sums: NDArray, weights: NDArray) -> NDArray:
 
 def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, solution: Solution) -> Mixture:
     """The ladders with the weights that are not zero."""
-    ladders, densities, start = [], [], 0
-    for ladder, log_q in zip(bank, found.log_densities, strict=True):
-        weights = solution.weights[start : start + ladder.weights.size].reshape(ladder.weights.shape)
-        start += ladder.weights.size
+    ladders, densities = [], []
+    for ladder, weights, log_q in zip(bank, _split(bank, solution), found.log_densities, strict=True):
         if weights.any():
             ladders.append(replace(ladder, weights=weights).pruned())
             densities.append(log_q[weights.any(axis=1)])
     return Mixture(tuple(ladders), labelled.X, labelled.weights, tuple(densities))
+
+
+def _split(bank: Sequence[Ladder], solution: Solution) -> list[NDArray]:
+    """The weights of each ladder, shape (F, A)."""
+    ends = np.cumsum([ladder.weights.size for ladder in bank])
+    parts = np.split(solution.weights, ends[:-1])
+    return [part.reshape(ladder.weights.shape) for ladder, part in zip(bank, parts, strict=True)]
 
 
 def _table(mixture: Mixture, found: MemberSums, solution: Solution) -> dict[str, NDArray]:
@@ -127,6 +170,7 @@ def _table(mixture: Mixture, found: MemberSums, solution: Solution) -> dict[str,
         "kernel": [repr(ladder.kernel(f)) for ladder, f, _ in terms],
         "length_scale": [ladder.length_scale(f) for ladder, f, _ in terms],
         "alpha": [ladder.alphas[a] for ladder, _, a in terms],
+        "floor": [ladder.floors[a] for ladder, _, a in terms],
         "weight": [ladder.weights[f, a] for ladder, f, a in terms],
         "share": shares,
     }

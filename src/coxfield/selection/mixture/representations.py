@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from coxfield.kernels.compression import Compression, heavy_tailed
+from coxfield.kernels.compression import Compression, NormalScores, winsorised
 from coxfield.kernels.transformer import Transformer
 from coxfield.kernels.units import Units
 from coxfield.kernels.whitening import Whitening
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 RAW, STANDARDISED, WHITENED = "raw", "standardised", "whitened"
 PRINCIPAL, PRINCIPAL_WHITENED = "principal", "principal, whitened"
 COMPRESSED, COMPRESSED_WHITENED = "compressed", "compressed, whitened"
+RANKED, RANKED_WHITENED = "ranked", "ranked, whitened"
 DIRECTIONS = 40  # principal directions, where there are at least twice as many features
 MOST_DIRECTIONS = 2000  # that are whitened: the time grows like the cube of their number
 
@@ -102,12 +103,12 @@ class Representations:
             return False
         if transform in (PRINCIPAL, PRINCIPAL_WHITENED) and min(X.shape) < 2 * DIRECTIONS:
             return False
-        if transform in (COMPRESSED, COMPRESSED_WHITENED) and not heavy_tailed(X):
+        if transform == RANKED_WHITENED and X.shape[1] >= 2 * DIRECTIONS:  # pixels and the like have one unit
             return False
-        if transform in (WHITENED, COMPRESSED_WHITENED) and min(X.shape) > MOST_DIRECTIONS:
+        if transform == WHITENED and min(X.shape) > MOST_DIRECTIONS:
             return False
         within = any((X[y == c] != X[y == c][:1]).any() for c in range(self.labelled.n_classes))
-        return within or transform in (PRINCIPAL, COMPRESSED)
+        return within or transform == PRINCIPAL
 
 
 def _fitted(learn: Callable, X, y: NDArray, weights: NDArray | None) -> Any:
@@ -124,7 +125,8 @@ def _fitted(learn: Callable, X, y: NDArray, weights: NDArray | None) -> Any:
 
 def _standardised(X, y: NDArray, weights: NDArray | None) -> Any:
     with np.errstate(invalid="ignore"):  # the variance of a constant column may be a little below 0
-        scaler = StandardScaler(with_mean=False).fit(X, sample_weight=weights)
+        values = X if sparse.issparse(X) else winsorised(X)  # one far value is not the unit of a feature
+        scaler = StandardScaler(with_mean=False).fit(values, sample_weight=weights)
     scaler.scale_ = np.where(scaler.scale_ > 0, scaler.scale_, 1.0)
     return scaler
 
@@ -161,6 +163,9 @@ NAMED: dict[str, Callable] = {
     PRINCIPAL_WHITENED: _then_whitened(_principal_directions),
     COMPRESSED: _alone(Compression),
     COMPRESSED_WHITENED: _then_whitened(Compression),
+    RANKED: _alone(NormalScores),
+    RANKED_WHITENED: _then_whitened(NormalScores),
 }
+DEFAULT = (RAW, STANDARDISED, WHITENED, PRINCIPAL, PRINCIPAL_WHITENED, RANKED_WHITENED)
 OF_DISTANCES = (NAMED[PRINCIPAL], NAMED[PRINCIPAL_WHITENED])  # features of a larger size count more
 _ALLOWED = ", ".join(map(repr, NAMED))
