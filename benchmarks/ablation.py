@@ -8,13 +8,13 @@ import numpy as np
 
 from benchmarks.harness import Row, console, show
 from coxfield import threads
-from coxfield.apps.experiments.few_labels_sets import draw
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.estimators.few_labels import learn_few_labels
 from coxfield.field import LabelField, map_labels
 from coxfield.graphs.neighbours import Search
 from coxfield.graphs.shape import shape_of_points
 from coxfield.selection.committee.bank import TIES, n_modes
+from coxfield_paper.studies.few_labels_sets import draw
 
 CASES = (
     *(("digit1", 10), ("USPS", 100), ("g241c", 10), ("BCI", 100)),

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from coxfield.apps.experiments.samplers import FIELDS, exact_marginals, random_field, standard_deviations
 from coxfield.field import Gibbs, rows, sample
 from coxfield.field.sampling import gibbs
 from coxfield.field.sampling.chains import State
+from coxfield_paper.studies.samplers import FIELDS, exact_marginals, random_field, standard_deviations
 from field import random_fields as reference
 from tolerances import assert_same_decisions
 

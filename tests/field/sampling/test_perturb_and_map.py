@@ -3,8 +3,8 @@ import pytest
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.apps.experiments.samplers import exact_marginals
 from coxfield.field import LabelField, PerturbAndMap, sample
+from coxfield_paper.studies.samplers import exact_marginals
 from field import random_fields as reference
 from tolerances import decided
 

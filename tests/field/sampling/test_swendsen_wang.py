@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from coxfield.apps.experiments.samplers import FIELDS, exact_marginals, random_field, standard_deviations
 from coxfield.engine import tiles
 from coxfield.field import SwendsenWang, rows, sample
 from coxfield.field.sampling import swendsen_wang
+from coxfield_paper.studies.samplers import FIELDS, exact_marginals, random_field, standard_deviations
 from field import random_fields as reference
 
 
