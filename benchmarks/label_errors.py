@@ -23,7 +23,7 @@ from coxfield.datasets import DatasetUnavailableError, fetch_mnist, load_synth
 from coxfield.estimators.label_quality import class_margins
 from coxfield.plotting import encode, figure
 from coxfield.plotting.label_quality import plot_label_quality
-from coxfield_paper.studies.supervised_sets import load
+from coxfield_paper.studies.data_sets import load
 
 SHARE = 0.1  # of the labels are changed
 SEEDS = 3

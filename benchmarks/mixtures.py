@@ -18,7 +18,7 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_bound
 from coxfield.kernels.per_class import PerClass
 from coxfield.selection.mixture import learn, loo_members
-from coxfield_paper.studies.supervised_sets import load
+from coxfield_paper.studies.data_sets import load
 
 STEPS = {  # what is timed in a large fit: where the function is looked up, and its name
     "densities of all points": (loo_members, "_log_others"),

@@ -1,4 +1,4 @@
-"""Every folder of a package with logic has a folder of tests of its name; what is inside may be cut as it reads best."""
+"""Every folder of a package with logic has a folder of tests of its name; files inside are cut as they read best."""
 
 import ast
 from pathlib import Path

@@ -18,6 +18,7 @@ import threading
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,7 +89,7 @@ CALLS: dict[str, Callable[[], object]] = {
 def changes(visits: list[Visit]) -> int:
     """How often the next new module is in another folder."""
     folders = [str(Path(visit.module).parent) for visit in visits]
-    return sum(one != other for one, other in zip(folders, folders[1:], strict=False))
+    return sum(one != other for one, other in pairwise(folders))
 
 
 def table(visits: list[Visit]) -> str:

@@ -4,10 +4,9 @@ import pytest
 from typer.testing import CliRunner
 
 from coxfield.apps.cli.app import app
-from coxfield_paper.report import perform
+from coxfield_paper.report import records
 from coxfield_paper.report.blocks import Note
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies import items
 
 CALLS = []
@@ -60,9 +59,9 @@ def test_a_cluster_does_the_tasks(run, monkeypatch):
 
     def on_cluster(tasks, address):
         addresses.append(address)
-        return map(perform.attempt, tasks)
+        return map(records.attempt, tasks)
 
-    monkeypatch.setattr(perform, "_on_cluster", on_cluster)
+    monkeypatch.setattr(records, "_on_cluster", on_cluster)
     assert "1 computed" in run("two", "--dask", "tcp://127.0.0.1:8786").stderr
     assert addresses == ["tcp://127.0.0.1:8786"]
 
@@ -89,9 +88,9 @@ def test_a_stopped_run_goes_on_where_it_was(run, monkeypatch):
             raise KeyboardInterrupt
         return attempt(task)
 
-    attempt = perform.attempt
+    attempt = records.attempt
     with monkeypatch.context() as patch:
-        patch.setattr(perform, "attempt", stopped)
+        patch.setattr(records, "attempt", stopped)
         assert run().exit_code != 0
     assert len(CALLS) == 2
     assert "2 reused" in run().stderr
@@ -114,7 +113,7 @@ def test_a_corrupt_record_is_made_again(run, tmp_path):
 def test_results_of_other_code_are_computed_again_and_not_shown(run, tmp_path, monkeypatch):
     run()
     CALLS.clear()
-    monkeypatch.setattr("coxfield_paper.report.tasks.source_digest", lambda function: "other code")
+    monkeypatch.setattr("coxfield_paper.report.item.source_digest", lambda function: "other code")
     run("two")
     assert CALLS == [5]
     page = (tmp_path / "out" / "index.html").read_text()

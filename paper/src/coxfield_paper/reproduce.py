@@ -11,9 +11,8 @@ from coxfield.apps.cli import messages, options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from coxfield_paper.report.item import Item
+    from coxfield_paper.report.item import Item, Task
     from coxfield_paper.report.records import Record, Records
-    from coxfield_paper.report.tasks import Task
 
 
 def reproduce(
@@ -97,8 +96,7 @@ def _perform(
     `where` is the number of processes, and the address of a cluster if there is one.
     """
     from coxfield.progress import progress
-    from coxfield_paper.report.perform import perform
-    from coxfield_paper.report.records import FAILED
+    from coxfield_paper.report.records import FAILED, perform
 
     todo = [task for task in tasks if again or not _is_done(task, records)]
     counts = Counter({"reused": len(tasks) - len(todo)})

@@ -1,11 +1,19 @@
 from coxfield_paper.report.blocks import Claim, Note, Verdict
-from coxfield_paper.report.item import Item
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.report.records import DONE, UNAVAILABLE, Records, new_record
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.source_digest import source_digest
 
 
 def work(x):
     return {"x": x}
+
+
+def test_a_task_knows_the_code_behind_it_whatever_its_arguments():
+    assert Task("a", work, {"x": 1}).code == Task("b", work, {"x": 2}).code == source_digest(work)
+
+
+def test_tasks_of_another_module_have_other_code():
+    assert Task("a", work).code != Task("a", source_digest).code
 
 
 def tasks(quick):
@@ -38,7 +46,7 @@ def test_a_section_shows_the_records_of_quick_and_full_tasks_and_why_others_are_
 def test_records_of_other_code_are_not_shown(tmp_path, monkeypatch):
     records = Records(tmp_path)
     records.save(new_record(tasks(True)[0], DONE, result={"x": 1}, seconds=2.0))
-    monkeypatch.setattr("coxfield_paper.report.tasks.source_digest", lambda function: "other code")
+    monkeypatch.setattr("coxfield_paper.report.item.source_digest", lambda function: "other code")
     section = ITEM.section(records)
     assert section.blocks == (Note("[]"),)
     assert section.seconds == 0

@@ -7,7 +7,7 @@ import pytest
 
 import coxfield
 from coxfield_paper.report import source_digest
-from coxfield_paper.studies import partitions, supervised
+from coxfield_paper.studies import data_sets, supervised
 
 FILES = {
     "__init__.py": '_HOMES = {"Lazy": "toy.lazy"}\n',
@@ -123,7 +123,7 @@ def test_a_package_that_is_imported_whole_brings_all_that_it_passes_on(toy):
 
 def test_a_classifier_of_the_package_is_behind_the_experiment_that_uses_it():
     found = source_digest.modules_behind(supervised.__name__, Path(supervised.__file__))
-    assert partitions.__name__ in found
+    assert data_sets.__name__ in found
     assert coxfield.LGCPClassifier.__module__ in found
     assert coxfield.SLGCPClassifier.__module__ not in found
     assert not any(name.startswith("coxfield.plotting") for name in found)

@@ -3,8 +3,7 @@ import pytest
 
 from coxfield.calibration import reliability
 from coxfield_paper.report.blocks import Figure, Note, Table, Verdict
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import DONE, UNAVAILABLE, Record
+from coxfield_paper.report.records import DONE, UNAVAILABLE, Record, attempt
 from coxfield_paper.studies import few_labels
 from coxfield_paper.studies.bins import sums
 from coxfield_paper.studies.few_labels_methods import FROM_GRAPH_LEARNING, METHODS, OURS, PAPER, SELF_TRAINING

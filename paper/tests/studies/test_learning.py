@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from coxfield_paper.report.blocks import Figure
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import DONE, UNAVAILABLE, Record
+from coxfield_paper.report.records import DONE, UNAVAILABLE, Record, attempt
 from coxfield_paper.studies import learning
 
 LEARNED = [method for method in learning.METHODS if method.startswith("pseudo_likelihood")]

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from coxfield_paper.report.blocks import Figure, Note
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import Records
+from coxfield_paper.report.records import Records, attempt
 from coxfield_paper.studies import lgcp_samples
 
 

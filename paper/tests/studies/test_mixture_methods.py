@@ -8,8 +8,8 @@ from sklearn.metrics import log_loss
 from coxfield import LGCPClassifier
 from coxfield_paper.studies import mixture_methods as methods
 from coxfield_paper.studies.bins import pooled
+from coxfield_paper.studies.data_sets import MNIST
 from coxfield_paper.studies.peers import SVCGrid
-from coxfield_paper.studies.supervised_sets import MNIST
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,7 @@ import pytest
 
 from coxfield.calibration import reliability
 from coxfield_paper.report.blocks import Figure, Table
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import DONE, UNAVAILABLE, Record
+from coxfield_paper.report.records import DONE, UNAVAILABLE, Record, attempt
 from coxfield_paper.studies import mixtures
 from coxfield_paper.studies.bins import sums
 

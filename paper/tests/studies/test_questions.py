@@ -3,8 +3,7 @@ import pytest
 
 from coxfield import SLGCPClassifier
 from coxfield_paper.report.blocks import Figure, Note, Table, Verdict
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import DONE, UNAVAILABLE, Record
+from coxfield_paper.report.records import DONE, UNAVAILABLE, Record, attempt
 from coxfield_paper.studies import questions
 from coxfield_paper.studies.questions import AT_ONCE, DRAWS, MOST, OURS, RANDOM, RULES, START, Asking
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from coxfield_paper.report.blocks import Figure, Note, Table, Verdict
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import DONE, FAILED, Record
+from coxfield_paper.report.records import DONE, FAILED, Record, attempt
 from coxfield_paper.studies import semi_supervised
 from coxfield_paper.studies.curves import NAMES, curves_of
 from coxfield_paper.studies.paper_methods import paper_slgcp

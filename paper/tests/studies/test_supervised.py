@@ -4,7 +4,7 @@ from sklearn.utils import Bunch
 
 from coxfield.datasets import load_banana
 from coxfield_paper.report.records import DONE, Record
-from coxfield_paper.studies import partitions, supervised
+from coxfield_paper.studies import data_sets, supervised
 
 
 @pytest.mark.parametrize(
@@ -16,17 +16,17 @@ def test_lgcp_errs_as_in_the_paper(data, seeds, low, high):
 
 
 def test_partitions_are_the_papers():
-    parts = {data: partitions.partition(data, seed=0) for data in ("Synth", "Diabetes", "Banana")}
+    parts = {data: data_sets.partition(data, seed=0) for data in ("Synth", "Diabetes", "Banana")}
     sizes = {data: (len(y_train), len(y_test)) for data, (_, y_train, _, y_test) in parts.items()}
     assert sizes == {"Synth": (250, 1000), "Diabetes": (200, 332), "Banana": (400, 4900)}
 
 
 def test_random_partitions_differ_and_cover_the_data():
     X, _ = load_banana(return_X_y=True)
-    first, second = partitions.partition("Banana", 0), partitions.partition("Banana", 1)
+    first, second = data_sets.partition("Banana", 0), data_sets.partition("Banana", 1)
     assert not np.array_equal(first[0], second[0])
     assert np.array_equal(np.sort(np.concatenate([first[0], first[2]]), axis=0), np.sort(X, axis=0))
-    assert np.array_equal(first[0], partitions.partition("Banana", 0)[0])
+    assert np.array_equal(first[0], data_sets.partition("Banana", 0)[0])
 
 
 def test_monkeys_and_trucks_are_five_hundred_of_each(monkeypatch):
@@ -39,8 +39,8 @@ def test_monkeys_and_trucks_are_five_hundred_of_each(monkeypatch):
         "y_test": y_test,
         "target_names": np.array([*"abcdefgh", "monkey", "truck"]),
     }
-    monkeypatch.setattr(partitions, "load_stl10", lambda: Bunch(**stl))
-    X_train, y_train, X_test, y_test = partitions.partition("rSTL", 2)
+    monkeypatch.setattr(data_sets, "load_stl10", lambda: Bunch(**stl))
+    X_train, y_train, X_test, y_test = data_sets.partition("rSTL", 2)
     assert len(y_train) == len(y_test) == 500
     assert np.bincount(np.concatenate([y_train, y_test])).tolist() == [500, 500]
     assert X_train.max() <= 1

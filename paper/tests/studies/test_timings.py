@@ -3,8 +3,7 @@ import json
 import numpy as np
 
 from coxfield_paper.report.blocks import Note, Table
-from coxfield_paper.report.perform import attempt
-from coxfield_paper.report.records import DONE, UNAVAILABLE, Record
+from coxfield_paper.report.records import DONE, UNAVAILABLE, Record, attempt
 from coxfield_paper.studies import semi_supervised, timings
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from coxfield_paper.report.blocks import Claim, Figure, Note, Table
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies import few_labels_calibration as calibration
 from coxfield_paper.studies import few_labels_claims as goals
 from coxfield_paper.studies import few_labels_tables as tables

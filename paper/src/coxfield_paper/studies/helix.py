@@ -10,8 +10,7 @@ from coxfield import LGCPClassifier
 from coxfield.datasets import make_double_helix
 from coxfield.plotting import COLOURS, DARK, MARKERS, figure
 from coxfield_paper.report.blocks import Figure, Note
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies.paper_methods import paper_slgcp
 
 if TYPE_CHECKING:

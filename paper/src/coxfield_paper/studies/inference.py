@@ -12,8 +12,7 @@ from coxfield.estimators.draws import DRAWS
 from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 from coxfield.plotting import figure, plot_reliability
 from coxfield_paper.report.blocks import MISSING, Figure, Mean, Note, Table
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies.bins import pooled, sums
 from coxfield_paper.studies.paper_methods import paper_slgcp
 from coxfield_paper.studies.semi_supervised import partition

@@ -12,12 +12,10 @@ from coxfield import LGCPClassifier
 from coxfield.calibration import compare
 from coxfield.plotting import figure, plot_reliability
 from coxfield_paper.report.blocks import MISSING, Figure, Mean, Note, Table
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies.bins import in_double, pooled, sums
-from coxfield_paper.studies.partitions import RANDOM
+from coxfield_paper.studies.data_sets import RANDOM, RECIPES, load
 from coxfield_paper.studies.peers import gaussian_process, support_vectors
-from coxfield_paper.studies.supervised_sets import RECIPES, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

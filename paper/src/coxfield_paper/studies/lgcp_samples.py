@@ -10,8 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.plotting import draw_sample
 from coxfield.process import Grid, Intensity, LogGaussianCoxProcess, Pattern
 from coxfield_paper.report.blocks import Figure, Note
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from coxfield import LGCPClassifier, threads
 from coxfield.calibration import reliability
 from coxfield_paper.studies.bins import in_double, sums
+from coxfield_paper.studies.data_sets import MNIST, load
 from coxfield_paper.studies.peers import (
     FINE,
     gaussian_process,
@@ -20,7 +21,6 @@ from coxfield_paper.studies.peers import (
     random_forest,
     support_vectors,
 )
-from coxfield_paper.studies.supervised_sets import MNIST, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

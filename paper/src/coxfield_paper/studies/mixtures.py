@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield_paper.report.blocks import MISSING, Figure, Mean, Note, Table
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies import mixture_calibration as calibration
+from coxfield_paper.studies.data_sets import MNIST, RANDOM
 from coxfield_paper.studies.mixture_methods import (
     GRID,
     METHODS,
@@ -20,8 +20,6 @@ from coxfield_paper.studies.mixture_methods import (
     fit_seconds,
     measure,
 )
-from coxfield_paper.studies.partitions import RANDOM
-from coxfield_paper.studies.supervised_sets import MNIST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,9 +11,8 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from coxfield import SLGCPClassifier
 from coxfield.plotting import COLOURS, MARKERS, figure
 from coxfield_paper.report.blocks import Claim, Figure, Mean, Note, Table, Verdict
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
-from coxfield_paper.studies.curve_claims import lower
+from coxfield_paper.report.item import Item, Task
+from coxfield_paper.studies.curves import lower
 from coxfield_paper.studies.few_labels_sets import draw as draw_set
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.field import Gibbs, LabelField, PerturbAndMap, SwendsenWang, sample
 from coxfield_paper.report.blocks import Note, Table
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

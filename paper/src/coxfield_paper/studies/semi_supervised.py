@@ -15,10 +15,18 @@ from coxfield.datasets import fetch_mnist, load_oil, make_double_helix
 from coxfield.datasets.folder import require
 from coxfield.estimators.trivial import TrivialLabellingWarning
 from coxfield_paper.report.blocks import Claim, Figure, Note, Table, mean_of
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
-from coxfield_paper.studies import curve_claims, neighbour_graph
-from coxfield_paper.studies.curves import curves_of, describe, draw, table
+from coxfield_paper.report.item import Item, Task
+from coxfield_paper.studies import neighbour_graph
+from coxfield_paper.studies.curves import (
+    FEWEST,
+    beats_supervised,
+    curves_of,
+    describe,
+    draw,
+    harmonic_ahead,
+    like_harmonic,
+    table,
+)
 from coxfield_paper.studies.paper_methods import paper_slgcp
 
 if TYPE_CHECKING:
@@ -139,7 +147,6 @@ def neighbours(data: str, labels: int, seed: int) -> dict[str, Any]:
     return neighbour_graph.search(*partition(data, labels, seed))
 
 
-FEWEST = curve_claims.FEWEST
 LABELS, PARTITIONS = (FEWEST, 20, 30, 50, 100), 10
 QUICK_LABELS, QUICK_PARTITIONS = (FEWEST, 30, 100), 3
 SET_UP = (
@@ -204,11 +211,11 @@ class Curve:
         curves = curves_of(found.values())
         others = [labels for labels in curves.labels or LABELS if self.alike or labels > FEWEST]
         claims = [
-            curve_claims.beats_supervised(curves, self.data),
-            curve_claims.like_harmonic(curves, self.data, others),
+            beats_supervised(curves, self.data),
+            like_harmonic(curves, self.data, others),
             neighbour_graph.claim(_graphs(found), self.data),
         ]
-        return claims if self.alike else [*claims, curve_claims.harmonic_ahead(curves, self.data)]
+        return claims if self.alike else [*claims, harmonic_ahead(curves, self.data)]
 
 
 def _graphs(found: Mapping[str, Record]) -> list[dict[str, Any]]:

@@ -9,9 +9,8 @@ import numpy as np
 from coxfield import LGCPClassifier
 from coxfield.baselines import SVMClassifier, VariationalGPClassifier
 from coxfield_paper.report.blocks import MISSING, Table, difference, mean_of, seconds
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
-from coxfield_paper.studies.partitions import partition
+from coxfield_paper.report.item import Item, Task
+from coxfield_paper.studies.data_sets import partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,8 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield import LGCPClassifier, threads
 from coxfield.datasets import fetch_mnist
 from coxfield_paper.report.blocks import MISSING, Note, Table
-from coxfield_paper.report.item import Item
-from coxfield_paper.report.tasks import Task
+from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies.paper_methods import paper_slgcp
 from coxfield_paper.studies.semi_supervised import partition
 

@@ -3,9 +3,26 @@ import pytest
 from sklearn.utils import Bunch
 
 from coxfield.datasets import DatasetUnavailableError
-from coxfield_paper.studies import supervised_sets
-from coxfield_paper.studies.partitions import RANDOM, partition
-from coxfield_paper.studies.supervised_sets import HALVED, MNIST, RECIPES, load
+from coxfield_paper.studies import data_sets
+from coxfield_paper.studies.data_sets import HALVED, MNIST, RANDOM, RECIPES, load, partition
+
+
+@pytest.mark.parametrize(("data", "sizes"), [("Synth", (250, 1000)), ("Diabetes", (200, 332)), ("Banana", (400, 4900))])
+def test_the_parts_have_the_sizes_of_the_paper(data, sizes):
+    X_train, y_train, X_test, y_test = partition(data)
+    assert (len(y_train), len(y_test)) == (len(X_train), len(X_test)) == sizes
+
+
+def test_a_seed_always_means_the_same_partition_and_another_seed_another():
+    first, again, other = (partition("Banana", seed)[0] for seed in (2, 2, 3))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_training_and_test_points_are_the_whole_set():
+    X_train, _, X_test, _ = partition("Banana", 1)
+    whole, parts = partition("Banana", 0), np.concatenate([X_train, X_test])
+    assert sorted(map(tuple, parts)) == sorted(map(tuple, np.concatenate([whole[0], whole[2]])))
 
 
 @pytest.mark.parametrize("data", HALVED)
@@ -42,7 +59,7 @@ def test_sets_that_are_in_no_package_are_said_to_be_missing(monkeypatch, tmp_pat
 def test_standard_sets_are_floats_in_their_standard_partition(monkeypatch):
     names = ("X_train", "y_train", "X_test", "y_test")
     arrays = {key: np.full((2, 3) if key[0] == "X" else 2, k, np.uint8) for k, key in enumerate(names)}
-    monkeypatch.setattr(supervised_sets, "obtain", lambda recipe, download: arrays)
+    monkeypatch.setattr(data_sets, "obtain", lambda recipe, download: arrays)
     X_train, y_train, X_test, y_test = load("satimage")
     assert X_train.dtype == X_test.dtype == np.float32
     assert [part.flat[0] for part in (X_train, y_train, X_test, y_test)] == [0, 1, 2, 3]
@@ -51,7 +68,7 @@ def test_standard_sets_are_floats_in_their_standard_partition(monkeypatch):
 def test_pixels_of_mnist_are_between_zero_and_one(monkeypatch):
     X = np.array([[0, 255], [51, 102]], np.uint8)
     data = Bunch(X_train=X, y_train=[0, 1], X_test=X[:1], y_test=[0])
-    monkeypatch.setattr(supervised_sets, "fetch_mnist", lambda: data)
+    monkeypatch.setattr(data_sets, "fetch_mnist", lambda: data)
     X_train, _, X_test, _ = load(MNIST)
     assert X_train.dtype == X_test.dtype == np.float32
     np.testing.assert_array_equal(X_train, np.array([[0, 1], [0.2, 0.4]], np.float32))
