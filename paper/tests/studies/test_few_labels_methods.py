@@ -7,8 +7,8 @@ from sklearn.metrics import log_loss
 from sklearn.semi_supervised import LabelSpreading
 
 from coxfield_paper.studies import few_labels_methods as methods
-from coxfield_paper.studies.bins import pooled
 from coxfield_paper.studies.few_labels_methods import Labelling, floored, judge, measure
+from coxfield_paper.studies.reliability import pooled
 
 LABELS_ONLY = {methods.PAPER, methods.POISSON, methods.NEAREST}
 

@@ -11,7 +11,7 @@ from coxfield.datasets import DatasetUnavailableError
 from coxfield_paper.report.blocks import Figure, Note, Table
 from coxfield_paper.report.records import DONE, Record
 from coxfield_paper.studies import inference, semi_supervised
-from coxfield_paper.studies.bins import sums
+from coxfield_paper.studies.reliability import sums
 
 
 def record(data, labels, way, seed, **result):

@@ -19,7 +19,7 @@ def test_learning_lowers_the_log_loss_on_the_embedded_sets(data):
 
 
 def record(method, seed, loss, error):
-    task = learning.name("Banana", method, seed)
+    task = learning.STUDY.task("Banana", method, seed)
     return Record(task, {}, DONE, {"train": 400, "log_loss": loss, "error": error})
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-import coxfield
+from coxfield_paper import studies
 
-EXPERIMENTS = Path(coxfield.__file__).parent / "apps" / "experiments"
+STUDIES = Path(studies.__file__).parent
 # Beyond the paper: here the defaults are compared with the paper's rules.
-BEYOND = {"mixture_methods.py", "few_labels_methods.py", "questions.py"}
+BEYOND = {"mixtures.py", "few_labels_methods.py", "questions.py"}
 THE_PAPERS = "paper_methods.py"  # the only other place that names SLGCPClassifier
 
 
@@ -35,10 +35,11 @@ def calls(source, name, keyword):
 
 def experiments():
     """The names and sources of all experiments of the paper."""
-    return {path.name: path.read_text() for path in EXPERIMENTS.glob("*.py") if path.name not in BEYOND}
+    return {path.name: path.read_text() for path in STUDIES.glob("*.py") if path.name not in BEYOND}
 
 
 def test_no_experiment_of_the_paper_takes_the_default():
+    assert {"supervised.py", "mnist.py", "permanental.py"} <= experiments().keys()
     for name, source in experiments().items():
         rules = calls(source, "LGCPClassifier", "selection")
         assert rules == len(uses(source, "LGCPClassifier")), f"{name}: name the selection"
@@ -48,7 +49,7 @@ def test_the_papers_semi_supervised_classifier_is_made_in_one_place():
     for name, source in experiments().items():
         expected = 1 if name == THE_PAPERS else 0
         assert len(uses(source, "SLGCPClassifier")) == expected, f"{name}: call paper_slgcp"
-    assert calls((EXPERIMENTS / THE_PAPERS).read_text(), "SLGCPClassifier", "inference") == 1
+    assert calls((STUDIES / THE_PAPERS).read_text(), "SLGCPClassifier", "inference") == 1
 
 
 @pytest.mark.parametrize(

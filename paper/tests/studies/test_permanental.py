@@ -37,7 +37,7 @@ def test_errors_are_means_over_the_partitions_that_are_there():
     losses = {3: (11.0, 0.30), 7: (12.0, 0.34)}
     found = by_name(
         *(
-            record(permanental.name("Banana", "four cycles", seed), error=error, log_loss=loss)
+            record(permanental.STUDY.task("Banana", "four cycles", seed), error=error, log_loss=loss)
             for seed, (error, loss) in losses.items()
         )
     )

@@ -12,7 +12,7 @@ ASKED = [str(count) for count in range(0, MOST + 1, AT_ONCE)]
 
 def record(data, rule, seed, error=5.0):
     arguments = {"data": data, "rule": rule, "seed": seed}
-    return Record(questions.name(**arguments), arguments, DONE, dict.fromkeys(ASKED, error))
+    return Record(questions.STUDY.task(*arguments.values()), arguments, DONE, dict.fromkeys(ASKED, error))
 
 
 def found(*records):
@@ -29,10 +29,10 @@ def clouds():
 
 
 def test_there_is_a_task_for_each_draw_and_none_in_the_quick_run():
-    tasks = questions.tasks(False)
-    assert questions.tasks(True) == []
+    tasks = questions.STUDY.tasks(False)
+    assert questions.STUDY.tasks(True) == []
     assert len(tasks) == len(START) * len(RULES) * DRAWS
-    assert all(task.name == questions.name(**task.arguments) for task in tasks)
+    assert all(task.name == questions.STUDY.task(*task.arguments.values()) for task in tasks)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -92,5 +92,5 @@ def test_the_claim_is_about_the_same_draws():
 
 def test_a_set_that_is_not_there_is_said_in_its_record(monkeypatch, tmp_path):
     monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
-    first = next(task for task in questions.tasks(False) if task.arguments["data"] == "USPS")
+    first = next(task for task in questions.STUDY.tasks(False) if task.arguments["data"] == "USPS")
     assert attempt(first).status == UNAVAILABLE

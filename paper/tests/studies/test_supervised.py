@@ -48,17 +48,17 @@ def test_monkeys_and_trucks_are_five_hundred_of_each(monkeypatch):
 
 
 def test_the_quick_run_is_a_part_of_the_full_one():
-    full = {task.name: task.arguments for task in supervised.tasks(False)}
-    quick = {task.name: task.arguments for task in supervised.tasks(True)}
+    full = {task.name: task.arguments for task in supervised.STUDY.tasks(False)}
+    quick = {task.name: task.arguments for task in supervised.STUDY.tasks(True)}
     assert quick.items() <= full.items()
-    assert len(full) == len(supervised.tasks(False))
+    assert len(full) == len(supervised.STUDY.tasks(False))
 
 
 def test_the_table_shows_means_differences_and_what_is_missing():
     found = {}
     for seed, error in enumerate((10.0, 12.0)):
         arguments = {"data": "Banana", "method": "LGCP", "seed": seed}
-        name = supervised.name(**arguments)
+        name = supervised.STUDY.task(*arguments.values())
         found[name] = Record(name, arguments, DONE, result={"error": error}, seconds=3.0)
     (table,) = supervised.render(found)
     rows = {row[:2]: row[2:] for row in table.rows}

@@ -34,8 +34,8 @@ def source_digest(function: Callable) -> str:
 
     Examples
     --------
-    >>> from coxfield_paper.studies.supervised import measure, tasks
-    >>> source_digest(measure) == source_digest(tasks)  # two functions of one module
+    >>> from coxfield_paper.studies.supervised import measure, render
+    >>> source_digest(measure) == source_digest(render)  # two functions of one module
     True
     """
     return _module_digest(function.__module__, Path(inspect.getsourcefile(function) or ""))

@@ -21,9 +21,9 @@ from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.baselines import HarmonicFunctions
 from coxfield.calibration import reliability
 from coxfield.estimators.trivial import TrivialLabellingWarning
-from coxfield_paper.studies.bins import sums
 from coxfield_paper.studies.few_labels_sets import draw
 from coxfield_paper.studies.paper_methods import paper_slgcp
+from coxfield_paper.studies.reliability import sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingW
 from coxfield.plotting import figure, plot_reliability
 from coxfield_paper.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield_paper.report.item import Item, Task
-from coxfield_paper.studies.bins import pooled, sums
 from coxfield_paper.studies.paper_methods import paper_slgcp
+from coxfield_paper.studies.reliability import pooled, sums
 from coxfield_paper.studies.semi_supervised import partition
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from coxfield.calibration import compare
 from coxfield.plotting import figure, plot_reliability
 from coxfield_paper.report.blocks import MISSING, Figure, Mean, Note, Table
 from coxfield_paper.report.item import Item, Task
-from coxfield_paper.studies.bins import in_double, pooled, sums
 from coxfield_paper.studies.data_sets import RANDOM, RECIPES, load
 from coxfield_paper.studies.peers import gaussian_process, support_vectors
+from coxfield_paper.studies.reliability import in_double, pooled, sums
+from coxfield_paper.studies.study import Study, crossed, mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,33 +79,20 @@ def reliabilities(data: str, seed: int) -> dict[str, Any]:
     return {"before": sums(found.before), "after": sums(found.after)}
 
 
+STUDY = Study(NAME, measure, ("data", "method"), crossed(PARTITIONS, methods_for), crossed(QUICK, methods_for))
+
+
 def tasks(quick: bool) -> list[Task]:
-    """One task per data set, method and partition, and one for the reliability diagram."""
-    measured = [
-        Task(name(data, method, seed), measure, {"data": data, "method": method, "seed": seed})
-        for data, count in (QUICK if quick else PARTITIONS).items()
-        for method in methods_for(data)
-        for seed in range(count)
-    ]
-    return [*measured, Task(RELIABILITY, reliabilities, {"data": "Banana", "seed": 0})]
-
-
-def name(data: str, method: str, seed: int) -> str:
-    """The name of a task."""
-    return f"{NAME}/{data}/{method}/{seed}"
+    """Those of the study, and one for the reliability diagram."""
+    return [*STUDY.tasks(quick), Task(RELIABILITY, reliabilities, {"data": "Banana", "seed": 0})]
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Table | Figure | Note]:
     """One row per data set and method, the reliability diagram, and what is missing."""
-    known = [data for data in PARTITIONS if any(_results(found, data, method) for method in methods_for(data))]
-    blocks: list[Table | Figure | Note] = [_table(found, known)] if known else []
+    known = STUDY.known(found)
     record = found.get(RELIABILITY)
-    if record is not None and record.done:
-        blocks.append(_diagram(record.result))
-    missing = [data for data in PARTITIONS if data not in known]
-    if missing:
-        blocks.append(Note(f"There are no results for {', '.join(missing)}. Run `coxfield reproduce {NAME}`."))
-    return blocks
+    diagram = [_diagram(record.result)] if record is not None and record.done else []
+    return [*([_table(found, known)] if known else []), *diagram, *STUDY.absent(found)]
 
 
 def _table(found: Mapping[str, Record], known: Sequence[str]) -> Table:
@@ -117,19 +105,13 @@ def _table(found: Mapping[str, Record], known: Sequence[str]) -> Table:
 
 
 def _row(found: Mapping[str, Record], data: str, method: str) -> tuple[str, ...]:
-    results, plain = _results(found, data, method), _results(found, data, PLAIN)
-    loss, error = (Mean(tuple(result[key] for result in results.values())) for key in ("log_loss", "error"))
+    results, plain = STUDY.results(found, data, method), STUDY.results(found, data, PLAIN)
+    loss, error = mean(results, "log_loss"), mean(results, "error")
     both = [seed for seed in results if seed in plain and method != PLAIN]
     change = Mean(tuple(results[seed]["log_loss"] - plain[seed]["log_loss"] for seed in both))
     train = next((f"{result['train']:,}" for result in results.values()), MISSING)
     count = str(len(results)) if results else MISSING
     return data, method, train, count, loss.text(3), change.text(3).replace("-", "−"), error.text(1)
-
-
-def _results(found: Mapping[str, Record], data: str, method: str) -> dict[int, dict[str, Any]]:
-    """The results of all partitions, by seed."""
-    records = {seed: found.get(name(data, method, seed)) for seed in range(PARTITIONS[data])}
-    return {seed: record.result for seed, record in records.items() if record is not None and record.done}
 
 
 def _diagram(result: Mapping[str, Any]) -> Figure:

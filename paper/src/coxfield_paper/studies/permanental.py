@@ -15,6 +15,7 @@ from coxfield_paper.report.blocks import MISSING, Claim, Figure, Note, Table, Ve
 from coxfield_paper.report.item import Item, Task
 from coxfield_paper.studies.data_sets import partition
 from coxfield_paper.studies.growth import Growth, Promise, picture, prediction_cost
+from coxfield_paper.studies.study import Study, crossed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -150,26 +151,24 @@ def cost(classifier: str, n: int) -> dict[str, Any]:
     return prediction_cost(TIMED[classifier](), n)
 
 
+STUDY = Study(
+    "appendix/errors",
+    errors,
+    ("data", "method"),
+    cells=crossed(PARTITIONS, lambda data: tuple(METHODS)),
+    quick=crossed(QUICK, lambda data: tuple(METHODS)),
+)
+
+
 def tasks(quick: bool) -> list[Task]:
     """Errors per data set, method and partition; then accuracy; then cost, alone because its time is what counts."""
-    on_data = [
-        Task(name(data, method, seed), errors, {"data": data, "method": method, "seed": seed})
-        for data, count in (QUICK if quick else PARTITIONS).items()
-        for method in METHODS
-        for seed in range(count)
-    ]
     costs = [
         Task(cost_name(classifier, n), cost, {"classifier": classifier, "n": n}, alone=True)
         for classifier, sizes in SIZES.items()
         for n in sizes
         if not quick or n <= QUICK_LARGEST[classifier]
     ]
-    return on_data + accuracy_tasks(quick) + costs
-
-
-def name(data: str, method: str, seed: int) -> str:
-    """The name of a task that counts errors."""
-    return f"appendix/errors/{data}/{method}/{seed}"
+    return STUDY.tasks(quick) + accuracy_tasks(quick) + costs
 
 
 def cost_name(classifier: str, n: int) -> str:
@@ -191,7 +190,7 @@ def _error_table(found: Mapping[str, Record]) -> Table:
     return Table(
         caption="Test error, %, and log loss, nats: LGCP, and the permanental classifier by its longest cycle.",
         headings=("data", "classifier", "partitions", "error", "log loss", "seconds each"),
-        rows=tuple(_row(data, method, _records(found, data, method)) for data in PARTITIONS for method in METHODS),
+        rows=tuple(_row(data, method, [*STUDY.records(found, data, method).values()]) for data, method in STUDY.cells),
         notes=(ERRORS_NOTE,),
     )
 
@@ -200,11 +199,6 @@ def _row(data: str, method: str, records: list[Record]) -> tuple[str, ...]:
     error, loss = mean_of(records, "error"), mean_of(records, "log_loss")
     count = str(len(error.values)) if error.values else MISSING
     return data, method, count, str(error), f"{loss.value:.3f}" if loss.values else MISSING, seconds(records)
-
-
-def _records(found: Mapping[str, Record], data: str, method: str) -> list[Record]:
-    names = [name(data, method, seed) for seed in range(PARTITIONS[data])]
-    return [found[task] for task in names if task in found]
 
 
 def growths(found: Mapping[str, Record]) -> dict[str, Growth]:

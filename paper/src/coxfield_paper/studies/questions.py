@@ -11,9 +11,10 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from coxfield import SLGCPClassifier
 from coxfield.plotting import COLOURS, MARKERS, figure
 from coxfield_paper.report.blocks import Claim, Figure, Mean, Note, Table, Verdict
-from coxfield_paper.report.item import Item, Task
+from coxfield_paper.report.item import Item
 from coxfield_paper.studies.curves import lower
 from coxfield_paper.studies.few_labels_sets import draw as draw_set
+from coxfield_paper.studies.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,30 +110,12 @@ def ask(data: str, rule: str, seed: int) -> dict[str, float]:
     return errors
 
 
-def name(data: str, rule: str, seed: int) -> str:
-    """The name of a task."""
-    return f"{NAME}/{data}/{rule}/{seed}"
-
-
-def tasks(quick: bool) -> list[Task]:
-    """One task per data set, rule and draw of the first labels; none in a quick run."""
-    return [
-        Task(name(data, rule, seed), ask, {"data": data, "rule": rule, "seed": seed})
-        for data in START
-        for rule in RULES
-        for seed in range(DRAWS)
-        if not quick
-    ]
+STUDY = Study(NAME, ask, ("data", "rule"), {(data, rule): DRAWS for data in START for rule in RULES})
 
 
 def errors_of(found: Found) -> Errors:
-    """The errors of all records that have some."""
-    sorted_out: dict[tuple[str, str], dict[int, Mapping[str, float]]] = {}
-    for record in found.values():
-        if record.done:
-            asked = record.arguments
-            sorted_out.setdefault((asked["data"], asked["rule"]), {})[asked["seed"]] = record.result
-    return sorted_out
+    """The errors of all cells that have some."""
+    return {cell: results for cell in STUDY.cells if (results := STUDY.results(found, *cell))}
 
 
 def mean(errors: Errors, data: str, rule: str, questions: int) -> Mean:
@@ -149,14 +132,12 @@ def saved(errors: Errors, data: str, questions: int) -> Mean:
 def render(found: Found) -> Sequence[Table | Figure | Note]:
     """A figure, a table, and what is missing."""
     errors = errors_of(found)
-    known = [data for data in START if any(data == one for one, _ in errors)]
+    known = STUDY.known(found)
     blocks: list[Table | Figure | Note] = []
     if known:
         caption = "Error against the number of questions: mean of the draws, with bars of one standard error."
         blocks += [Figure(caption, draw(errors, known), describe(errors, known), NAME), table(errors, known)]
-    if missing := [data for data in START if data not in known]:
-        blocks.append(Note(f"There are no results for {', '.join(missing)}. Run `coxfield reproduce {NAME}`."))
-    return blocks
+    return [*blocks, *STUDY.absent(found)]
 
 
 def rules_of(errors: Errors, data: str) -> list[str]:
@@ -250,4 +231,4 @@ def _beats_random(errors: Errors, data: str) -> Claim:
     )
 
 
-ITEM = Item(NAME, "Beyond the paper: which labels to ask for", tasks, render, claims)
+ITEM = Item(NAME, "Beyond the paper: which labels to ask for", STUDY.tasks, render, claims)

@@ -16,7 +16,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.field import Gibbs, LabelField, PerturbAndMap, SwendsenWang, sample
 from coxfield_paper.report.blocks import Note, Table
-from coxfield_paper.report.item import Item, Task
+from coxfield_paper.report.item import Item
+from coxfield_paper.studies.study import Study
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -132,9 +133,7 @@ def measure(seed: int) -> dict[str, Any]:
     return asdict(deviation(seed))
 
 
-def tasks(quick: bool) -> list[Task]:
-    """One task per random field."""
-    return [Task(f"{NAME}/field/{seed}", measure, {"seed": seed}) for seed in range(QUICK_FIELDS if quick else FIELDS)]
+STUDY = Study(f"{NAME}/field", measure, (), cells={(): FIELDS}, quick={(): QUICK_FIELDS})
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Table | Note]:
@@ -189,4 +188,4 @@ def _row(one: Deviation) -> tuple[str, ...]:
     return f"{one.n}", f"{one.n_classes}", kind, f"{one.coupling:.2f}", *exact, *off
 
 
-ITEM = Item(NAME, "Beyond the paper: samplers of the label field beside enumeration", tasks, render)
+ITEM = Item(NAME, "Beyond the paper: samplers of the label field beside enumeration", STUDY.tasks, render)

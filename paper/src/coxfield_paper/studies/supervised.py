@@ -9,8 +9,9 @@ import numpy as np
 from coxfield import LGCPClassifier
 from coxfield.baselines import SVMClassifier, VariationalGPClassifier
 from coxfield_paper.report.blocks import MISSING, Table, difference, mean_of, seconds
-from coxfield_paper.report.item import Item, Task
+from coxfield_paper.report.item import Item
 from coxfield_paper.studies.data_sets import partition
+from coxfield_paper.studies.study import Study, crossed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,24 +50,18 @@ def measure(data: str, method: str, seed: int) -> dict[str, Any]:
     return {"error": 100 * float(np.mean(wrong))}
 
 
-def tasks(quick: bool) -> list[Task]:
-    """One task per data set, method and partition."""
-    return [
-        Task(name(data, method, seed), measure, {"data": data, "method": method, "seed": seed})
-        for data, count in (QUICK if quick else PARTITIONS).items()
-        for method in METHODS
-        for seed in range(count)
-    ]
-
-
-def name(data: str, method: str, seed: int) -> str:
-    """The name of a task."""
-    return f"table-1/{data}/{method}/{seed}"
+STUDY = Study(
+    "table-1",
+    measure,
+    ("data", "method"),
+    cells=crossed(PARTITIONS, lambda data: tuple(METHODS)),
+    quick=crossed(QUICK, lambda data: tuple(METHODS)),
+)
 
 
 def render(found: Mapping[str, Record]) -> Sequence[Table]:
     """Our errors beside those of the paper, one row per data set and method."""
-    rows = [_row(data, method, _records(found, data, method)) for data in PAPER for method in METHODS]
+    rows = [_row(data, method, [*STUDY.records(found, data, method).values()]) for data in PAPER for method in METHODS]
     return [
         Table(
             caption="Test error, %. Length scales of LGCP and SVM by leave-one-out 0-1 loss.",
@@ -84,9 +79,4 @@ def _row(data: str, method: str, records: list[Record]) -> tuple[str, ...]:
     return data, method, SIZES[data], count, *figures
 
 
-def _records(found: Mapping[str, Record], data: str, method: str) -> list[Record]:
-    names = [name(data, method, seed) for seed in range(PARTITIONS[data])]
-    return [found[task] for task in names if task in found]
-
-
-ITEM = Item("table-1", "Table 1: test errors on supervised binary data sets", tasks, render)
+ITEM = Item("table-1", "Table 1: test errors on supervised binary data sets", STUDY.tasks, render)

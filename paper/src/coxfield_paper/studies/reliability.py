@@ -1,4 +1,4 @@
-"""Reliability in records: sums per bin, which can be added over partitions."""
+"""Whether probabilities are right: sums per bin in records, the error of chance, and diagrams of many data sets."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.calibration import Reliability
+from coxfield.plotting import figure, plot_reliability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+
+COLUMNS = 3  # of a diagram
 
 
 def sums(judged: Reliability) -> dict[str, Any]:
@@ -54,3 +57,36 @@ def in_double(probabilities: NDArray) -> NDArray:
     """
     double = probabilities.astype(np.float64)
     return double / double.sum(axis=1, keepdims=True)
+
+
+def chance_error(judged: Reliability) -> float:
+    """The expected calibration error that chance alone makes, if the probabilities are right.
+
+    The accuracy of a bin is about normal around its probability. The mean distance is sqrt(2 / pi) standard errors.
+
+    Examples
+    --------
+    >>> from coxfield.calibration import reliability
+    >>> coins = reliability([0, 1] * 50, np.full((100, 2), 0.5))  # a standard error of 0.05 for 100 coins
+    >>> round(chance_error(coins), 3)
+    0.04
+    """
+    full = judged.counts > 0
+    return float(np.average(np.sqrt(2 / np.pi) * judged.standard_error[full], weights=judged.counts[full]))
+
+
+def panels(judged: Mapping[str, Mapping[str, Reliability]], above: float = 0.0):
+    """A figure with a panel per title, with `above` inches of room for a legend. Names of axes stand once."""
+    lines = -(-len(judged) // COLUMNS)
+    drawn = figure(9, 3 * lines + above)
+    axes = drawn.subplots(lines, COLUMNS, squeeze=False).ravel()
+    for panel, (title, ways) in zip(axes, judged.items(), strict=False):
+        plot_reliability(dict(ways), panel)
+        panel.get_legend().remove()
+        panel.set(xlabel="", ylabel="")
+        panel.set_title(title, fontsize="medium")
+    for empty in axes[len(judged) :]:
+        empty.set_axis_off()
+    drawn.supxlabel("probability of the predicted class")
+    drawn.supylabel("share of predictions that were right")
+    return drawn
