@@ -78,7 +78,7 @@ app.command(cls=simulate.WindowCommand)(simulate.simulate)
 
 
 def reproduce() -> None:
-    """Compute the paper's tables and figures again; to be installed by pip install 'coxfield[report]'."""
+    """Compute the paper again; not installed yet."""
     raise ValueError("the reproduction of the paper is not installed: pip install 'coxfield[report]'")
 
 
