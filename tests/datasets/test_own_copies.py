@@ -1,12 +1,49 @@
+
+
 import numpy as np
 import pytest
-
+from coxfield.datasets import DatasetUnavailableError, load_oil
 from coxfield.datasets import DatasetUnavailableError, load_stl10
+
+
+
+def write_oil(folder, rng):
+    wanted = {}
+    for part, short in (("train", "Trn"), ("valid", "Vdn"), ("test", "Tst")):
+        X, y = rng.random((5, 12)).round(4), rng.integers(3, size=5)
+        np.savetxt(folder / f"Data{short}.txt", X)
+        np.savetxt(folder / f"Data{short}Lbls.txt", np.eye(3)[y])
+        wanted[f"X_{part}"], wanted[f"y_{part}"] = X, y
+    return wanted
+
+
+def test_official_text_files_and_npz_give_the_same_arrays(tmp_path, monkeypatch):
+    wanted = write_oil(tmp_path, np.random.default_rng(0))
+    np.savez(tmp_path / "oil.npz", **wanted)
+    monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
+    for oil in (load_oil(tmp_path), load_oil(tmp_path / "oil.npz"), load_oil()):
+        for name, array in wanted.items():
+            np.testing.assert_allclose(oil[name], array)
+    (tmp_path / "oil.npz").unlink()
+    np.testing.assert_allclose(load_oil().X_test, wanted["X_test"])
+    assert oil.target_names == ["homogeneous", "annular", "laminar"]
+
+
+def test_missing_or_broken_oil_files_are_said_plainly(tmp_path, monkeypatch):
+    monkeypatch.delenv("COXFIELD_DATA", raising=False)
+    with pytest.raises(DatasetUnavailableError, match="in no package"):
+        load_oil()
+    with pytest.raises(DatasetUnavailableError, match=r"pass the folder with DataTrn\.txt"):
+        load_oil(tmp_path)
+    np.savez(tmp_path / "oil.npz", X_train=np.zeros((2, 12)))
+    with pytest.raises(DatasetUnavailableError, match="cannot be read"):
+        load_oil(tmp_path / "oil.npz")
+
 
 NAMES = ["airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"]
 
 
-def write_official(folder, rng, counts=(3, 2)):
+def write_stl10(folder, rng, counts=(3, 2)):
     """Files of the official format; returns the pictures as (row, column, colour), and the classes from 0."""
     folder.mkdir()
     wanted = {}
@@ -24,7 +61,7 @@ def write_official(folder, rng, counts=(3, 2)):
 
 
 def test_pictures_and_classes_are_read_pixel_by_pixel(tmp_path, monkeypatch):
-    wanted = write_official(tmp_path / "stl10_binary", np.random.default_rng(0))
+    wanted = write_stl10(tmp_path / "stl10_binary", np.random.default_rng(0))
     inside, above = load_stl10(tmp_path / "stl10_binary"), load_stl10(tmp_path)
     monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
     for stl in (inside, above, load_stl10()):
@@ -35,7 +72,7 @@ def test_pictures_and_classes_are_read_pixel_by_pixel(tmp_path, monkeypatch):
         assert stl.target_names.tolist() == NAMES
 
 
-def test_missing_files_are_said_plainly(tmp_path):
+def test_missing_stl10_files_are_said_plainly(tmp_path):
     with pytest.raises(DatasetUnavailableError, match=r"in no package .*; unpack the official stl10_binary\.tar\.gz"):
         load_stl10()
     with pytest.raises(DatasetUnavailableError, match=r"cannot be read from .*; unpack the official"):
@@ -53,8 +90,8 @@ def test_missing_files_are_said_plainly(tmp_path):
         ("class_names.txt", b"\xff\xfe", "cannot be read"),
     ],
 )
-def test_broken_files_are_said_plainly(tmp_path, name, content, sentence):
-    write_official(tmp_path / "stl10_binary", np.random.default_rng(0))
+def test_broken_stl10_files_are_said_plainly(tmp_path, name, content, sentence):
+    write_stl10(tmp_path / "stl10_binary", np.random.default_rng(0))
     (tmp_path / "stl10_binary" / name).write_bytes(content)
     with pytest.raises(DatasetUnavailableError, match=sentence):
         load_stl10(tmp_path)

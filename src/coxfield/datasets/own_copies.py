@@ -1,20 +1,75 @@
-"""STL-10 (Coates, Ng and Lee 2011): colour photographs, read from the user's copy of the official files."""
+"""Three-phase oil flow (Bishop and James 1993), read from the user's copy because no package has it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
 import numpy as np
 from sklearn.utils import Bunch
-
-from coxfield.datasets.errors import DatasetUnavailableError
-from coxfield.datasets.folder import own_copy
+from coxfield.datasets.fetch import DatasetUnavailableError
+from coxfield.datasets.fetch import own_copy
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
-
     from numpy.typing import NDArray
+
+
+
+PARTS = {"train": "Trn", "valid": "Vdn", "test": "Tst"}
+CONFIGURATIONS = ("homogeneous", "annular", "laminar")
+
+
+def load_oil(path: str | os.PathLike[str] | None = None) -> Bunch:
+    """Read the oil flow data: 12 gamma-ray attenuations of 3 x 1000 pipes, and the configuration of the flow.
+
+    Parameters
+    ----------
+    path : path-like, default=None
+        A folder with the official text files (`DataTrn.txt`, `DataTrnLbls.txt`, and the same with `Vdn` and `Tst`), or
+        an npz file with arrays `X_train`, `y_train`, `X_valid`, and so on. None means `oil.npz`, or those files, in the
+        folder that the environment variable ``COXFIELD_DATA`` names.
+
+    Returns
+    -------
+    Bunch
+        `X_train`, `y_train`, `X_valid`, `y_valid`, `X_test`, `y_test`, `target_names`; classes 0 homogeneous,
+        1 annular, 2 laminar.
+    """
+    place = _oil_place(path)
+    read = _oil_from_npz if place.is_file() else _oil_from_text
+    try:
+        arrays = read(place)
+    except (OSError, KeyError, ValueError) as error:
+        raise DatasetUnavailableError(
+            f"The oil flow data set cannot be read from {place} ({error}); pass the folder with DataTrn.txt, "
+            "DataTrnLbls.txt and their Vdn and Tst counterparts."
+        ) from error
+    return Bunch(**arrays, target_names=list(CONFIGURATIONS))
+
+
+def _oil_place(path: str | os.PathLike[str] | None) -> Path:
+    place = own_copy(path, "The oil flow data set", "pass the path of your copy")
+    npz = place / "oil.npz"
+    return npz if path is None and npz.is_file() else place
+
+
+def _oil_from_npz(path: Path) -> dict:
+    with np.load(path, allow_pickle=False) as archive:
+        return {
+            f"{kind}_{part}": archive[f"{kind}_{part}"].astype(np.float64 if kind == "X" else np.int64)
+            for part in PARTS
+            for kind in "Xy"
+        }
+
+
+def _oil_from_text(folder: Path) -> dict:
+    arrays = {}
+    for part, short in PARTS.items():
+        arrays[f"X_{part}"] = np.loadtxt(folder / f"Data{short}.txt")
+        # One column per configuration: 1 in the column of the actual configuration, 0 elsewhere.
+        arrays[f"y_{part}"] = np.loadtxt(folder / f"Data{short}Lbls.txt").argmax(axis=1)
+    return arrays
+
 
 FOLDER = "stl10_binary"  # what the official archive unpacks to
 SIDE, COLOURS, N_CLASSES = 96, 3, 10
@@ -51,26 +106,26 @@ def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
     >>> stl.X_train.shape                              # doctest: +SKIP
     (5000, 27648)
     """
-    folder = _folder(path)
+    folder = _stl10_folder(path)
     try:
         names = (folder / "class_names.txt").read_text(encoding="ascii").split()
         if len(names) != N_CLASSES:
             raise ValueError(f"class_names.txt names {len(names)} classes instead of {N_CLASSES}")
-        arrays = {**_part(folder, "train"), **_part(folder, "test")}
+        arrays = {**_stl10_part(folder, "train"), **_stl10_part(folder, "test")}
     except (OSError, ValueError) as error:
         raise DatasetUnavailableError(f"STL-10 cannot be read from {folder} ({error}); {ADVICE}.") from error
     return Bunch(**arrays, target_names=np.array(names))
 
 
-def _folder(path: str | os.PathLike[str] | None) -> Path:
+def _stl10_folder(path: str | os.PathLike[str] | None) -> Path:
     place = own_copy(path, "STL-10", ADVICE)
     inside = place / FOLDER
     return inside if inside.is_dir() else place
 
 
-def _part(folder: Path, part: str) -> dict[str, NDArray]:
+def _stl10_part(folder: Path, part: str) -> dict[str, NDArray]:
     """Pictures and labels of one part of the data."""
-    X, y = _pictures(folder / f"{part}_X.bin"), np.fromfile(folder / f"{part}_y.bin", dtype=np.uint8)
+    X, y = _stl10_pictures(folder / f"{part}_X.bin"), np.fromfile(folder / f"{part}_y.bin", dtype=np.uint8)
     if len(X) != len(y):
         raise ValueError(f"{part}_X.bin holds {len(X)} pictures, but {part}_y.bin {len(y)} labels")
     if y.size and not (y.min() >= 1 and y.max() <= N_CLASSES):
@@ -78,7 +133,7 @@ def _part(folder: Path, part: str) -> dict[str, NDArray]:
     return {f"X_{part}": X, f"y_{part}": y.astype(np.int64) - 1}
 
 
-def _pictures(path: Path) -> NDArray[np.uint8]:
+def _stl10_pictures(path: Path) -> NDArray[np.uint8]:
     """Pictures as rows, pixel by pixel; the file stores them colour by colour and column by column."""
     values = np.fromfile(path, dtype=np.uint8)
     size = COLOURS * SIDE * SIDE
