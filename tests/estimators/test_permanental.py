@@ -13,9 +13,8 @@ from coxfield import LGCPClassifier, PermanentalClassifier
 from coxfield.datasets import load_pima, load_synth
 from coxfield.kernels.recognise import recognise
 from coxfield.permanents import alpha_permanent
-from coxfield.permanents.kernels import ProductKernel, localise
-from coxfield.permanents.leave_one_out import loo_log_ratios
-from coxfield.permanents.window import quadrature
+from coxfield.permanents.kernels import ProductKernel, localise, quadrature
+from coxfield.permanents.ratios import loo_log_ratios
 from coxfield_paper.studies import permanental
 from rational import excess
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points

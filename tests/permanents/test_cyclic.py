@@ -4,22 +4,15 @@ The weights of the approximation solve their equations to within TOLERANCE. Wher
 error that remains: a few times TOLERANCE, since a ratio is a polynomial of degree three in the weights.
 """
 
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.gaussian_process.kernels import RBF
-from coxfield.permanents import cyclic
-from coxfield.permanents.cyclic import TOLERANCE, balanced_weights, weights_at
-from permanents.random_matrices import correlations, without_diagonal
-from tolerances import assert_close, rounding
-from coxfield.permanents import alpha_permanent, insertion_matrix, log_permanent_ratio_cyclic
-from coxfield.permanents.cyclic import TOLERANCE
-from coxfield.permanents.cyclic import CyclicExpansion, expand
-from permanents.random_matrices import covariances, without_diagonal
-from tolerances import assert_close
 
+from coxfield.permanents import alpha_permanent, cyclic, insertion_matrix, log_permanent_ratio_cyclic
+from coxfield.permanents.cyclic import TOLERANCE, CyclicExpansion, balanced_weights, expand, weights_at
+from permanents.random_matrices import correlations, covariances, without_diagonal
+from tolerances import assert_close, rounding
 
 
 def naive_totals(B, alpha, w, longest):
@@ -75,7 +68,11 @@ def test_the_matrix_of_newtons_method_is_the_derivative_of_the_totals(longest):
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
 def test_without_longer_cycles_the_weight_is_one_over_alpha(alpha):
-    assert_close(np.exp(balanced_weights(without_diagonal(correlations(6, 1.0)), alpha, 1).u), np.full(6, 1 / alpha), condition=1.4)
+    assert_close(
+        np.exp(balanced_weights(without_diagonal(correlations(6, 1.0)), alpha, 1).u),
+        np.full(6, 1 / alpha),
+        condition=1.4,
+    )
     for longest in (2, 3):  # points far from each other are alone in their cycles
         assert_close(np.exp(balanced_weights(np.zeros((6, 6)), alpha, longest).u), np.full(6, 1 / alpha), condition=1.4)
 

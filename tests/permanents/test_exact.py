@@ -4,22 +4,19 @@ Each number is a sum of products. Rounding is bounded by machine epsilon times t
 the alpha-permanent of |A| with |alpha|. A sweep adds at most n numbers in each of n steps.
 """
 
-
 from itertools import permutations
 from math import fsum
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from coxfield.permanents import alpha_permanent, insertion_matrix
-from rational import n_cycles
-from tolerances import assert_close
-from sklearn.gaussian_process.kernels import RBF
 from coxfield.permanents.exact import Signed, log_gradient, log_sweep
 from permanents.random_matrices import correlations
-from rational import excess, permanent
-
-
+from rational import excess, n_cycles, permanent
+from tolerances import assert_close
 
 ALPHAS = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.7)
 

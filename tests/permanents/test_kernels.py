@@ -1,19 +1,15 @@
-"""C-hat and C-tilde against the processes and expansions that define them."""
-
+"""C-hat and C-tilde against the processes and expansions that define them, and the window with its nodes."""
 
 import numpy as np
 import pytest
-from coxfield.geometry.window import Window
-from coxfield.permanents.kernels import NODES, check_window, quadrature
-from tolerances import assert_close
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
+
 from covariance_doubles import RowCovariance
+from coxfield.geometry.window import Window
 from coxfield.kernels.recognise import recognise
 from coxfield.permanents import alpha_permanent
-from coxfield.permanents.kernels import ProductKernel, local_kernel, localise
-from coxfield.permanents.kernels import check_window, quadrature
-
-
+from coxfield.permanents.kernels import NODES, ProductKernel, check_window, local_kernel, localise, quadrature
+from tolerances import assert_close
 
 OBSERVED = np.array([[0.0, 5.0], [2.0, 1.0], [1.0, 3.0]])
 

@@ -1,19 +1,15 @@
-
+"""Ratios of alpha-permanents against fractions, and leave-one-out against refits."""
 
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+
 from coxfield.kernels.recognise import recognise
+from coxfield.permanents.cyclic import TOLERANCE
 from coxfield.permanents.kernels import ProductKernel, ScaledRows
-from coxfield.permanents.ratios import Units, excess_sums, fit_class, log_ratios
+from coxfield.permanents.ratios import Units, excess_sums, fit_class, log_ratios, loo_log_ratios, loo_path
 from rational import excess
 from tolerances import assert_close
-from coxfield.permanents.cyclic import TOLERANCE
-from coxfield.permanents.kernels import ProductKernel
-from coxfield.permanents.ratios import loo_log_ratios, loo_path
-from coxfield.permanents.ratios import fit_class, log_ratios
-
-
 
 OF_CLASS, NEW = np.random.default_rng(0).uniform(0, 2, size=(5, 2)), np.array([[0.3, 0.9]])
 

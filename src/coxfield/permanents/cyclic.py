@@ -2,7 +2,7 @@ r"""The cyclic approximation: ratios of alpha-permanents from cycles of at most 
 
 A new point t joins a permutation of the old points as a cycle of its own, or between some j and its image k. The terms
 below are ordered by the length of the cycle that t joins. Per_alpha(A without S) / Per_alpha(A) is replaced by a
-product of weights over S (see `cycle_weights`):
+product of weights over S:
 
 .. math:: \frac{\operatorname{Per}_\alpha(A[x, t])}{\operatorname{Per}_\alpha(A[x])} \approx
           \alpha \Bigl( A_{tt} + \sum_j A_{tj} w_j A_{jt} + \sum_{j \ne k} A_{tj} w_j A_{jk} w_k A_{kt}
@@ -11,6 +11,20 @@ product of weights over S (see `cycle_weights`):
 The m-cycle approximation stops at cycles of m points through t. Its weights allow cycles of up to m - 1 old points. The
 ratio is alpha A_tt + a' Q a, where a is the row of covariances to the old points. The matrix Q is the same for all new
 points. `docs/permanental.md` derives it and compares it with the exact ratio.
+
+The weights. Suppose that points could leave a permutation independently of each other. Then Per_alpha(A without S) /
+Per_alpha(A) would be the product of the weights w_i of the points in S. The probability of a given cycle would be
+alpha, times the entries of A along the cycle, times the weights of its points. The weights are chosen so that for each
+point the probabilities of all its cycles, up to the longest allowed, sum to one:
+
+.. math:: \alpha w_i \Bigl( A_{ii} + \sum_j A_{ij}^2 w_j + \sum_{j \ne k} A_{ij} A_{jk} A_{ki} w_j w_k \Bigr) = 1.
+
+With u = log w these equations say that the gradient of
+
+.. math:: \alpha \Bigl( \sum_i A_{ii} e^{u_i} + \tfrac12 \sum_{ij} A_{ij}^2 e^{u_i + u_j}
+          + \tfrac13 \sum_{ijk} A_{ij} A_{jk} A_{ki} e^{u_i + u_j + u_k} \Bigr) - \sum_i u_i
+
+is zero. This function is strictly convex if no entry of A is negative, so there is exactly one solution.
 """
 
 from __future__ import annotations
@@ -18,14 +32,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils.validation import check_array, check_consistent_length
+
 from coxfield.permanents.checks import check_alpha, check_covariances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
 
 
 TOLERANCE = 1e-10  # largest error of the sums of probabilities that must be one
@@ -41,7 +56,7 @@ class CycleWeights:
 
     u: NDArray
     """Logarithms of the weights."""
-    alone: NDArray
+    fixed: NDArray
     """Probability that i is a cycle of its own."""
     edges: NDArray
     """Probability of the cycle of i and j."""
@@ -51,7 +66,7 @@ class CycleWeights:
     @cached_property
     def totals(self) -> NDArray:
         """For each point, the sum of the probabilities of its cycles: the gradient of the convex function plus one."""
-        return self.alone + self.edges.sum(axis=1) + self.triangles.sum(axis=1)
+        return self.fixed + self.edges.sum(axis=1) + self.triangles.sum(axis=1)
 
     @cached_property
     def pairs(self) -> NDArray:
@@ -82,7 +97,7 @@ class CycleWeights:
         It is one minus `pairs`, without the cancellation: if alpha is small, points are hardly ever alone.
         """
         edges = _remainder(self.edges.sum(axis=1), self.edges)
-        return self.alone + edges + _remainder(self.triangles.sum(axis=1), 2 * self.triangles)
+        return self.fixed + edges + _remainder(self.triangles.sum(axis=1), 2 * self.triangles)
 
 
 def _remainder(totals: NDArray, parts: NDArray) -> NDArray:
@@ -233,7 +248,7 @@ class CyclicExpansion:
 
     def paths(self) -> NDArray:
         """Q for the scaled matrix: sums over weighted paths from j to k of up to `cycles` - 1 points."""
-        Q = np.diag(self.weights.alone)
+        Q = np.diag(self.weights.fixed)
         root = roots(self.alpha, self.weights.u)
         C = root[:, None] * self.B * root
         if self.cycles >= 3:

@@ -12,18 +12,19 @@ density asks for a point and says nothing of others.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
 from coxfield.geometry.quadrature import Quadrature, gauss_legendre
 from coxfield.geometry.window import Window
-from dataclasses import dataclass
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-    from numpy.typing import NDArray
-    from coxfield.kernels.protocol import Covariance
 
+    from coxfield.kernels.protocol import Covariance
 
 
 WIDEST = 1e80  # of a side of the window, or its inverse: the product of three is still a number
@@ -53,7 +54,7 @@ def check_window(window, X: NDArray) -> NDArray:
 
 
 def _refuse_extreme(low: NDArray, high: NDArray) -> None:
-    """Refuse features whose window has a volume that is no number."""
+    """Refuse features whose window has a volume that is not a number."""
     size = np.maximum(np.abs(low), np.abs(high))
     wide = np.maximum(high / 2 - low / 2, size * np.finfo(float).eps)
     for k in np.flatnonzero((size > WIDEST) | ((wide < 1 / WIDEST) & (size > 0))):

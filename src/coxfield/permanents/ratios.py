@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import gen_batches
+
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores
 from coxfield.permanents.cyclic import expand
@@ -20,12 +22,12 @@ from coxfield.progress import progress
 from coxfield.selection.path import SelectionPath
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from numpy.typing import NDArray
-    from coxfield.permanents.kernels import LocalKernel, ProductKernel
-    from collections.abc import Callable
-    from coxfield.kernels.per_class import PerClass
+    from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.permanents.kernels import LocalKernel, ProductKernel
 
 
 ROWS = 1000  # queries at a time
@@ -143,7 +145,9 @@ FASTER = "fewer length_scales or cycles take less time"
 def loo_log_ratios(X: NDArray, y: NDArray, kernels: PerClass, alpha: NDArray, cycles: int, done=None) -> Scores:
     """Log ratios of each training point from all the others, for each class, as from `log_ratios`.
 
-    `done` is called with the share of each class in the work.
+    The cyclic approximation leaves a point out of its own class in its expansion; to the other classes it is a new
+    point. That takes O(n^3) operations, where n refits would be O(n^4). `done` is called with the share of each
+    class in the work.
     """
     n, n_classes = len(y), len(kernels)
     prior, signs, logs = (np.empty((n, n_classes)) for _ in range(3))
