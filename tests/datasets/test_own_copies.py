@@ -1,10 +1,9 @@
-
+"""Sets of the user: the official files are read number by number, and others are refused."""
 
 import numpy as np
 import pytest
-from coxfield.datasets import DatasetUnavailableError, load_oil
-from coxfield.datasets import DatasetUnavailableError, load_stl10
 
+from coxfield.datasets import DatasetUnavailableError, load_oil, load_stl10
 
 
 def write_oil(folder, rng):

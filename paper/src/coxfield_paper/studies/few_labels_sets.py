@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.datasets import load_digits
 
-from coxfield.datasets.folder import require
+from coxfield.datasets.fetch import require
 from coxfield_paper.studies import circles, semi_supervised
 
 if TYPE_CHECKING:

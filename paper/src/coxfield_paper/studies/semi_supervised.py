@@ -12,7 +12,7 @@ import numpy as np
 from coxfield import LGCPClassifier
 from coxfield.baselines import HarmonicFunctions, SVMClassifier, VariationalGPClassifier
 from coxfield.datasets import fetch_mnist, load_oil, make_double_helix
-from coxfield.datasets.folder import require
+from coxfield.datasets.fetch import require
 from coxfield.estimators.trivial import TrivialLabellingWarning
 from coxfield_paper.report.blocks import Claim, Figure, Note, Table, mean_of
 from coxfield_paper.report.item import Item, Task
