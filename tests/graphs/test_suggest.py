@@ -1,12 +1,14 @@
+"""Questions against variances of a Gaussian process, computed one by one."""
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from coxfield.estimators.few_labels import learn_few_labels
-from coxfield.graphs.shape import shape_of_graph, shape_of_points
-from coxfield.selection.committee import suggest as module
-from coxfield.selection.committee.bank import TIES
-from coxfield.selection.committee.suggest import NOISE, committee_features, design, suggest
+from coxfield.graphs import suggest as suggest_module
+from coxfield.graphs.experts import EDGE_RULES
+from coxfield.graphs.spectrum import spectrum_of_graph, spectrum_of_points
+from coxfield.graphs.suggest import NOISE, design, stacked_features, suggest
 from tolerances import assert_close
 
 
@@ -18,7 +20,7 @@ def cloud(n=60, seed=0):
 def learned(X, labels=(0, 1, 2, 3), shape=None):
     codes = np.full(X.shape[0], -1)
     codes[list(labels)] = np.array(labels) % 3 if len(labels) > 2 else np.arange(len(labels))
-    shape = shape_of_points(X, TIES, 20) if shape is None else shape
+    shape = spectrum_of_points(X, EDGE_RULES, 20) if shape is None else shape
     return learn_few_labels(X, codes, shape, np.zeros(codes.max() + 1))
 
 
@@ -51,7 +53,7 @@ def test_features_give_the_mean_of_the_covariances_of_the_members():
     X = cloud()
     few = learned(X)
     rows = np.array([5, 1, 40])
-    features = committee_features(few.committee, few.shape, rows)
+    features = stacked_features(few.committee, few.shape, rows)
     expected, condition = np.zeros((3, 3)), 1.0
     for member, share in zip(few.committee.members, few.committee.shares, strict=True):
         if member.source >= 0:
@@ -74,10 +76,12 @@ def test_features_give_the_mean_of_the_covariances_of_the_members():
 
 def test_points_far_from_the_origin_keep_their_coordinates():
     X = cloud() + 2.0**20
-    shape, rows = shape_of_points(X, TIES, 20), np.arange(10)
+    shape, rows = spectrum_of_points(X, EDGE_RULES, 20), np.arange(10)
     assert shape.axes.frame.origin is not None
     expected = shape.axes.coordinates(X[rows])
-    assert_close(module._coordinates(shape, rows), expected, terms=3, scale=3 * np.abs(X - X.mean(axis=0)).max())
+    assert_close(
+        suggest_module._coordinates(shape, rows), expected, terms=3, scale=3 * np.abs(X - X.mean(axis=0)).max()
+    )
 
 
 def test_a_cloud_without_a_label_is_asked_about_first():
@@ -91,7 +95,7 @@ def test_sparse_points_and_graphs_are_asked_about_too():
     blocks = sparse.csr_array(sparse.block_diag([np.ones((10, 10)) - np.eye(10)] * 3))
     codes = np.full(30, -1)
     codes[[0, 10]] = 0, 1
-    few = learn_few_labels(None, codes, shape_of_graph(blocks, 30), np.zeros(2))
+    few = learn_few_labels(None, codes, spectrum_of_graph(blocks, 30), np.zeros(2))
     assert asked(few)[0] >= 20
 
 
@@ -114,9 +118,9 @@ def test_the_same_seed_gives_the_same_rows_and_more_rows_begin_with_them():
 
 
 def test_many_questions_and_many_labels_are_asked_in_rounds(monkeypatch):
-    monkeypatch.setattr(module, "AT_ONCE", 4)
-    monkeypatch.setattr(module, "CANDIDATES", 10)
-    monkeypatch.setattr(module, "MOST_KNOWN", 8)
+    monkeypatch.setattr(suggest_module, "AT_ONCE", 4)
+    monkeypatch.setattr(suggest_module, "CANDIDATES", 10)
+    monkeypatch.setattr(suggest_module, "MOST_KNOWN", 8)
     rows = asked(learned(cloud(60)), 30)
     assert len(set(rows.tolist())) == 30
     assert rows.min() >= 4

@@ -1,6 +1,6 @@
 r"""Which label to ask for next: the one that takes most variance away from the points in doubt.
 
-The committee has one covariance: the mean of those of its members, weighted by their shares. A Gaussian process with
+The experts have one covariance: the mean of those of the members, weighted by their shares. A Gaussian process with
 this covariance has a variance at every point, given the labelled points. A label at x lowers the variance at x' by
 :math:`c(x', x)^2 / (c(x, x) + s)`, where c is the covariance given the labels so far and s the noise. The point to ask
 for makes the sum of these over all x' largest, each times the entropy of the class distribution at x'. The answer does
@@ -22,15 +22,15 @@ import numpy as np
 from scipy import linalg
 from scipy.special import entr
 
-from coxfield.graphs.frame import Frame
-from coxfield.graphs.heat import Heat
-from coxfield.graphs.neighbours import Search
+from coxfield.graphs.neighbours import Frame, Search
+from coxfield.graphs.spectrum import Heat
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.graphs.shape import Shape
-    from coxfield.selection.committee.learn import Committee
+    from coxfield.graphs.experts import Experts
+    from coxfield.graphs.spectrum import GraphSpectrum
+
 
 NOISE = 0.1  # s, relative to the variance before the first label; from 0.01 to 1 it hardly matters
 CANDIDATES = 300  # points that could be asked for
@@ -40,8 +40,8 @@ AT_ONCE = 100  # questions after which candidates are drawn anew
 
 
 def suggest(
-    committee: Committee,
-    shape: Shape,
+    experts: Experts,
+    spectrum: GraphSpectrum,
     distributions: NDArray,
     labelled: NDArray,
     n: int,
@@ -51,11 +51,11 @@ def suggest(
 
     Parameters
     ----------
-    committee : Committee
-    shape : Shape
+    experts : Experts
+    spectrum : GraphSpectrum
         The graphs behind its members.
     distributions : array of shape (n_points, n_classes)
-        What the committee says about all points.
+        What the experts say about all points.
     labelled : array of row numbers
     n : int
         At most the number of points without a label.
@@ -69,9 +69,9 @@ def suggest(
     while len(asked) < n:
         candidates, watched = _samples(np.flatnonzero(~known), doubt, rng)
         chosen = design(
-            committee_features(committee, shape, candidates),
-            committee_features(committee, shape, watched),
-            committee_features(committee, shape, _some(known, rng)),
+            stacked_features(experts, spectrum, candidates),
+            stacked_features(experts, spectrum, watched),
+            stacked_features(experts, spectrum, _some(known, rng)),
             weights=_weights(doubt[watched]),
             n=min(n - len(asked), AT_ONCE),
         )
@@ -80,27 +80,27 @@ def suggest(
     return np.array(asked)
 
 
-def committee_features(committee: Committee, shape: Shape, rows: NDArray) -> NDArray:
-    """Features of some points whose inner products are the covariance of the committee."""
-    coordinates = _coordinates(shape, rows)
+def stacked_features(experts: Experts, spectrum: GraphSpectrum, rows: NDArray) -> NDArray:
+    """Features of some points whose inner products are the covariance of the experts."""
+    coordinates = _coordinates(spectrum, rows)
     found = []
-    for member, share in zip(committee.members, committee.shares, strict=True):
+    for member, share in zip(experts.members, experts.shares, strict=True):
         if member.source >= 0:
-            features = Heat(shape.modes[member.source], member.parameter, member.means).features(rows)
+            features = Heat(spectrum.modes[member.source], member.parameter, member.means).features(rows)
         else:
-            assert shape.axes is not None  # a linear member has axes, and coordinates along them
+            assert spectrum.axes is not None  # a linear member has axes, and coordinates along them
             assert coordinates is not None
-            features = shape.axes.features(coordinates, member.parameter)
+            features = spectrum.axes.features(coordinates, member.parameter)
         found.append(np.sqrt(share) * features.astype(float))
     return np.hstack(found)
 
 
-def _coordinates(shape: Shape, rows: NDArray) -> NDArray | None:
+def _coordinates(spectrum: GraphSpectrum, rows: NDArray) -> NDArray | None:
     """Points along the principal axes; None if the points have no features."""
-    search = getattr(shape.join, "search", None)
-    if shape.axes is None or not isinstance(search, Search):
+    search = getattr(spectrum.join, "search", None)
+    if spectrum.axes is None or not isinstance(search, Search):
         return None
-    placed = replace(shape.axes, frame=Frame())  # the search has the points in the frame already
+    placed = replace(spectrum.axes, frame=Frame())  # the search has the points in the frame already
     return placed.coordinates(search.points[rows])
 
 
