@@ -16,8 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import images
-from coxfield.field import LabelField, map_labels
-from coxfield.field.cuts import maxflow
+from coxfield.field import LabelField, map_labels, maxflow
 
 console = Console(width=120)  # as wide as the tables, also when written to a file
 LENGTH_SCALES = (0.4, 0.5, 0.6, 0.8, 1.0)
@@ -33,7 +32,7 @@ class FullGraph:
     weights: np.ndarray
 
     def cost(self, x):
-        """What a labelling pays: D of `coxfield.field.cuts.mincut`."""
+        """What a labelling pays: D of `coxfield.field.mincut`."""
         return np.maximum(np.where(x, -self.pull, self.pull), 0).sum() + self.weights[np.ix_(x, ~x)].sum()
 
     def edges(self):

@@ -36,7 +36,7 @@ def test_a_folder_with_logic_has_a_folder_of_tests(package, tests, folder):
 
 def test_folders_are_found():
     names = {f"{package.name}/{folder}" for package, _, folder in PAIRS}
-    assert {"coxfield/.", "coxfield/kernels", "coxfield/field/cuts", "coxfield_paper/studies"} <= names
+    assert {"coxfield/.", "coxfield/kernels", "coxfield/selection/mixture", "coxfield_paper/studies"} <= names
 
 
 def test_names_alone_are_not_logic(tmp_path):

@@ -14,7 +14,7 @@ from coxfield import threads
 from coxfield.engine.decision import StatedScores
 from coxfield.estimators.few_labels import learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.field.graph_arguments import check_couplings
+from coxfield.field.arguments import check_couplings
 from coxfield.graphs.experts import EDGE_RULES as TIES
 from coxfield.graphs.experts import EXPERTS as VOICES
 from coxfield.graphs.experts import n_modes

@@ -1,3 +1,5 @@
+"""Partition functions and predictive probabilities against enumeration and product densities."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings

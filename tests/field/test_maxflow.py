@@ -1,10 +1,12 @@
+"""Minimum cuts of both engines against exhaustive search, and against each other bit for bit."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxfield.field.cuts import maxflow as engines
-from coxfield.field.cuts.maxflow import in_rounds, min_cut, push_relabel
+from coxfield.field import maxflow as engines
+from coxfield.field.maxflow import in_rounds, min_cut, push_relabel
 from lean import run_without
 
 
@@ -120,7 +122,7 @@ def test_both_engines_find_the_same_side_and_the_same_flow(network):
 PROGRAM = """
 import numpy as np
 from coxfield import SLGCPClassifier
-from coxfield.field.cuts import maxflow
+from coxfield.field import maxflow
 
 X, y = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]), [0, -1, -1, 1, -1, -1]
 for inference in ("map", "perturb_and_map"):

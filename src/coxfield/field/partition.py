@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logsumexp
 
+from coxfield.field.annealing import Alternation, anneal, weigh_subgraphs
 from coxfield.field.arguments import check_labels
-from coxfield.field.partition.annealing import Alternation, anneal
-from coxfield.field.partition.subgraphs import weigh_subgraphs
-from coxfield.field.sampling.gibbs import Gibbs
-from coxfield.field.sampling.swendsen_wang import SwendsenWang
+from coxfield.field.mcmc import Gibbs, SwendsenWang
 from coxfield.utils.randomness import generator
 
 if TYPE_CHECKING:
-    from coxfield.field.partition.annealing import AnnealedWeights
+    from coxfield.field.annealing import AnnealedWeights
     from coxfield.field.potts import LabelField
+
 
 METHODS = "auto", "enumerate", "annealing", "subgraphs"
 SAMPLERS = {"both": Alternation, "gibbs": Gibbs, "swendsen-wang": SwendsenWang}

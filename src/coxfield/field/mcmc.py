@@ -1,10 +1,11 @@
-r"""Swendsen-Wang sampling of the label field: whole clusters of nodes change class, with exact unary terms.
+"""Markov chains on the labellings of a field: Gibbs sampling, and Swendsen-Wang sampling.
 
-Classes are put into groups. Among nodes whose classes are in the same group, agreement is rewarded by a weight w_ij
-that does not depend on the class:
+`Gibbs` draws each node in turn given all others. In `SwendsenWang` whole clusters of nodes change class, with exact
+unary terms. For it classes are put into groups. Among nodes whose classes are in the same group, agreement is rewarded
+by a weight w_ij that does not depend on the class:
 
 - One covariance: all classes are one group, and w_ij = C_ij.
-- Different covariances: classes are paired at random. By the identity of `couplings` a pair {a, b} has the weight
+- Different covariances: classes are paired at random. By the identity of `edges` a pair {a, b} has the weight
   w_ij = (C^(a)_ij + C^(b)_ij) / 2 and the unary terms u_i(c) - T_i(c) / 2. Here T_i(c) is the sum of C^(c)_ij over the
   nodes j whose class is now in the pair. Nodes of different groups never agree, so all pairs move together. If the
   number of classes is odd, one class does not move.
@@ -21,24 +22,96 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
 from coxfield.engine.tiles import whole_rows
+from coxfield.field.chains import FieldSampler, State, draw
 from coxfield.field.rows import CouplingRows, coupling_rows
-from coxfield.field.sampling.chains import State, draw, initial_state
-from coxfield.field.sampling.clusters import clusters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.field.potts import LabelField
 
+BLOCK = 128  # nodes drawn together; with 1,000 nodes, half and double of it are as fast
 PROPOSALS = 2**20  # bonds that are proposed at a time; this limits how many chains move together
 CROWDED = 1 / 8  # proposed bonds per entry of a block of couplings; with more, each pair is visited instead
+FEW = 2000  # nodes and bonds up to which SciPy takes longer to make a graph than we take to search it
 
 
 @dataclass(frozen=True)
-class SwendsenWang:
+class Gibbs(FieldSampler):
+    """Sample a field by drawing each node in turn from its conditional distribution (systematic scan).
+
+    A sweep draws its random numbers first. With Gumbel variables g the class of node i is the c that maximises
+    S_i(c) - u_i(c) + g_i(c). The neighbour sums S_i use new labels for nodes before i and old labels for nodes after i.
+    These equations are solved for a block of nodes by fixed-point iteration. Their solution is unique, because each
+    node depends only on earlier ones. It is the result of the sequential scan, found by a few matrix products.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.field import Gibbs, LabelField
+    >>> X = np.arange(5.0).reshape(-1, 1)
+    >>> sampler = Gibbs(LabelField.from_points(X, 9.0 * RBF(2.0), labels=[-1, -1, 1, -1, -1]))
+    >>> rng = np.random.default_rng(0)
+    >>> sampler.step(rng, sampler.init(rng, n_chains=2)).labels
+    array([[1, 1, 1, 1],
+           [1, 1, 1, 1]])
+    """
+
+    @cached_property
+    def _rows(self) -> CouplingRows:
+        return coupling_rows(self.field, BLOCK)
+
+    def step(self, rng: np.random.Generator, state: State, coupling: float = 1.0) -> State:
+        """Draw every node once.
+
+        Parameters
+        ----------
+        rng : numpy Generator
+        state : State
+        coupling : float, default=1.0
+            Factor of the couplings between the nodes; the unary terms do not change.
+        """
+        # Nodes are the first axis, so that neighbour sums of all chains and classes are one matrix product.
+        indicators = np.eye(self.field.n_classes)[state.labels.T]
+        probabilities = np.empty_like(indicators)
+        for rows in self._rows.blocks:
+            logits = self._draw_block(rng, indicators, rows, coupling)
+            probabilities[rows] = softmax(logits, axis=-1)
+        labels = indicators.argmax(axis=-1).T
+        return State(np.ascontiguousarray(labels), probabilities.transpose(1, 0, 2))
+
+    def _draw_block(self, rng, indicators: NDArray, rows: slice, coupling: float) -> NDArray:
+        """Replace the indicators of a block, and return the logits from which its nodes were drawn."""
+        tiles = [self._rows.values(k, rows) for k in range(len(self._rows.users))]
+        before = [self._rows.before(tile, rows) for tile in tiles]
+        old = indicators[rows].copy()
+        noise = rng.gumbel(size=old.shape)
+        fixed = coupling * self._sums(tiles, indicators) - self.field.relative_unary[rows, None]
+        logits = fixed
+        for _ in range(len(old) + 1):  # after k rounds the first k nodes are final
+            new = np.eye(self.field.n_classes)[(logits + noise).argmax(axis=-1)]
+            if np.array_equal(new, indicators[rows]):
+                break
+            indicators[rows] = new
+            logits = fixed + coupling * self._sums(before, new - old)
+        return logits
+
+    def _sums(self, tiles: list, weights: NDArray) -> NDArray:
+        """Sum of C^(c)(x_i, x_j) weights_jc over the columns j of the tiles, shape (rows, n_chains, Q)."""
+        sums = np.empty((tiles[0].shape[0], *weights.shape[1:]))
+        for tile, users in zip(tiles, self._rows.users, strict=True):
+            mine = weights[:, :, users]
+            sums[:, :, users] = (tile @ mine.reshape(len(mine), -1)).reshape(-1, *mine.shape[1:])
+        return sums
+
+
+@dataclass(frozen=True)
+class SwendsenWang(FieldSampler):
     """Sample a field by binding nodes of equal class into clusters and drawing a class for each cluster.
 
     Not every pair is visited in every chain. A pair is bound if a Poisson variable of mean w_ij is not 0. To draw such
@@ -58,15 +131,9 @@ class SwendsenWang:
            [1, 1, 1, 1]])
     """
 
-    field: LabelField
-
     @cached_property
     def _rows(self) -> CouplingRows:
         return coupling_rows(self.field, whole_rows(len(self.field), len(self.field), 8))
-
-    def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
-        """Start from given labels, or from draws by the unary terms alone; see `initial_state`."""
-        return initial_state(self.field, rng, n_chains, labels)
 
     def step(self, rng: np.random.Generator, state: State, coupling: float = 1.0) -> State:
         """Bind nodes into clusters and draw a class for each cluster.
@@ -184,3 +251,35 @@ def _at(ends: tuple[NDArray, NDArray], places: NDArray) -> tuple[NDArray, ...]:
 def _parts(labels: NDArray, size: int) -> list[NDArray]:
     """The chains, `size` at a time."""
     return [labels[start : start + size] for start in range(0, len(labels), size)]
+
+
+def clusters(bonds: NDArray, n: int) -> tuple[int, NDArray]:
+    """How many clusters n nodes make, and the cluster of each node; `bonds` are pairs, shape (2, n_bonds).
+
+    Clusters are numbered by their first node.
+
+    Examples
+    --------
+    >>> clusters(np.array([[0, 3], [2, 1]]), 5)
+    (3, array([0, 1, 0, 1, 2]))
+    """
+    if n + bonds.shape[1] > FEW:
+        graph = sparse.coo_array((np.ones(bonds.shape[1], bool), tuple(bonds)), shape=(n, n))
+        return connected_components(graph, directed=False)
+    firsts = _first_nodes(bonds, n)
+    names, cluster = np.unique(firsts, return_inverse=True)
+    return len(names), cluster
+
+
+def _first_nodes(bonds: NDArray, n: int) -> NDArray:
+    """The first node of the cluster of each node: bound nodes take the lower name, and names take their own names."""
+    first, (i, j) = np.arange(n), bonds
+    while True:
+        low = np.minimum(first[i], first[j])
+        if (first[i] == low).all() and (first[j] == low).all():
+            return first
+        # The nodes that give the names hear of it too, so that clusters join at once, however long they are.
+        np.minimum.at(first, first[i], low)
+        np.minimum.at(first, first[j], low)
+        while (first != first[first]).any():
+            first = first[first]
