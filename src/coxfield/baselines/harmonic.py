@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 
 BLOCK = 48  # states eliminated between two matrix products: fastest for a thousand states; sizes nearby are as good
+VANISHED = 1e-200  # a step so improbable relative to the likeliest is dropped: products of two such numbers underflow
+# Connected graphs come first, then the least error, then the least log loss.
+CRITERIA = ("apart", "cv_error", "cv_log_loss")
+LEAST = 1e-12  # smallest likelihood that is counted: the loss of one label must not outweigh all others
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,6 @@ def _eliminate_rows(rows: NDArray, start: int) -> bool:
         later /= max(exits, np.finfo(float).tiny)
         rows[k + 1 :, start + k + 1 :] += np.outer(rows[k + 1 :, start + k], later)
     return connected
-
-
-VANISHED = 1e-200  # a step so improbable relative to the likeliest is dropped: products of two such numbers underflow
-# Connected graphs come first, then the least error, then the least log loss.
-CRITERIA = ("apart", "cv_error", "cv_log_loss")
-LEAST = 1e-12  # smallest likelihood that is counted: the loss of one label must not outweigh all others
 
 
 def step_weights(d2: NDArray, length_scale: float) -> NDArray:

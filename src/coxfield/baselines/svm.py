@@ -197,16 +197,6 @@ class SVMClassifier(Baseline):
         X = in_unit(self._queries(X), self._unit)
         return self.machine_.decision_function(X)
 
-    def predict(self, X) -> NDArray:
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+    def _decisions(self, X) -> NDArray:
         X = in_unit(self._queries(X), self._unit)
-        return self.machine_.predict(X)
+        return self.machine_.predict(X)[:, None] == self.classes_  # the votes of the machine, with its rule for ties

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-6  # if the bound rises by less, in nats, the contacts have converged
 ROUNDS = 200  # largest number of rounds of either iteration; about five are usual
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
+EVALUATIONS = 20  # of the bound that a start typically takes
+ENOUGH = {"ftol": 1e-8, "gtol": 1e-3}  # a gradient of a thousandth of a nat per unit of a log parameter
 
 
 @dataclass(frozen=True)
@@ -152,11 +155,6 @@ def bound_gradient(found: Posterior, K_gradient: NDArray) -> NDArray:
     At the best contacts the derivative of the bound by the contacts is 0, so they count as constant (envelope theorem).
     """
     return np.einsum("ij,ijk->k", np.outer(found.scores, found.scores) - found.precision_of_data(), K_gradient) / 2
-
-
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
-EVALUATIONS = 20  # of the bound that a start typically takes
-ENOUGH = {"ftol": 1e-8, "gtol": 1e-3}  # a gradient of a thousandth of a nat per unit of a log parameter
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ from coxfield.utils.whole_files import whole_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+VARIABLE = "COXFIELD_DATA"
+# The largest package has 32 MB, so ten minutes allow 55 kB per second.
+TIMEOUT_SECONDS = 600
+
 
 class DatasetUnavailableError(OSError):
     """A data set could not be found; the message says what was tried and what to do."""
@@ -35,9 +39,6 @@ class DatasetUnavailableError(OSError):
 
 class CorruptDatasetError(DatasetUnavailableError):
     """A data file exists, but it does not hold the data set."""
-
-
-VARIABLE = "COXFIELD_DATA"
 
 
 def data_folder() -> Path | None:
@@ -312,10 +313,6 @@ def _what_was_tried(recipe: Recipe, tried: list[str], download: bool) -> str:
         f"{recipe.name} could not be found. Tried: {numbered}. To go on, {remedy}, or put {recipe.filename} "
         f"with the arrays {', '.join(recipe.arrays)} into a folder and name that folder in COXFIELD_DATA."
     )
-
-
-# The largest package has 32 MB, so ten minutes allow 55 kB per second.
-TIMEOUT_SECONDS = 600
 
 
 def npm_pack(package: str, folder: Path) -> Path:

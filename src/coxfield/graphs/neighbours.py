@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 SINGLE = np.dtype(np.float32)
 FAR = 1e3  # times the spread: beyond it, products of features lose too many digits of the distances
 EXTREME = {np.dtype(np.float64): 2.0**300, np.dtype(np.float32): 2.0**30}  # sizes whose squares may overflow
+MOST_WORK = 2e11  # products of features that an exact search may take: some ten seconds
+COMPONENTS = 48  # principal components that propose candidates
+EXTRA = 40  # candidates beyond the neighbours that are wanted
+ROWS = 512  # points whose candidates are compared at once
+AT_ONCE = 4096  # points whose neighbours are looked for at once: enough for speed, and few enough to tell of
+TREE_FEATURES = 10  # up to so many features trees are faster than blocks
+RANK = 7  # the neighbour whose distance is the scale of a point
+FAINTEST = 1e-200  # a weight below it counts as none, so that degrees do not underflow
 
 
 @dataclass(frozen=True)
@@ -96,14 +104,6 @@ def _within_reach(X: NDArray) -> NDArray:
     X = np.clip(X, -largest, largest)
     sizes = np.abs(X).max(axis=1, keepdims=True)
     return X * np.minimum(1, limit / np.maximum(sizes, limit))
-
-
-MOST_WORK = 2e11  # products of features that an exact search may take: some ten seconds
-COMPONENTS = 48  # principal components that propose candidates
-EXTRA = 40  # candidates beyond the neighbours that are wanted
-ROWS = 512  # points whose candidates are compared at once
-AT_ONCE = 4096  # points whose neighbours are looked for at once: enough for speed, and few enough to tell of
-TREE_FEATURES = 10  # up to so many features trees are faster than blocks
 
 
 @dataclass(frozen=True)
@@ -269,10 +269,6 @@ def _listed(distances: sparse.csr_array, count: int, *, own: bool) -> Neighbours
     distance = np.full(index.shape, np.inf)
     index[rows[near], place[near]], distance[rows[near], place[near]] = columns[near], lengths[near]
     return Neighbours(index, distance)
-
-
-RANK = 7  # the neighbour whose distance is the scale of a point
-FAINTEST = 1e-200  # a weight below it counts as none, so that degrees do not underflow
 
 
 @dataclass(frozen=True)

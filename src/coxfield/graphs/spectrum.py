@@ -55,6 +55,11 @@ TOLERANCE = {
     np.dtype(np.float64): 0.0,
     np.dtype(np.float32): 1e-5,
 }  # 0 is rounding: looser, nearly equal modes are lost
+LOG_TIMES = -6.0, 16.0  # logarithms between which times are searched
+HALVINGS = 60
+MOST_AXES = 1024  # features up to which all axes are used; beyond, the leading ones
+LEADING = 100
+OF_MODES = 2.0  # the time that modes of a graph take, relative to the search for neighbours
 
 
 @dataclass(frozen=True)
@@ -212,10 +217,6 @@ def _cleared(walk: sparse.csr_array, modes: Modes) -> Modes:
     return Modes(modes.values, vectors)
 
 
-LOG_TIMES = -6.0, 16.0  # logarithms between which times are searched
-HALVINGS = 60
-
-
 def effective_rank(values: NDArray, time: float) -> float:
     """R of the modes from 1 on, given all eigenvalues.
 
@@ -275,10 +276,6 @@ def unit_rows(features: NDArray) -> NDArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", features, features))
     features /= np.where(lengths > 0, lengths, 1)[:, None]
     return features
-
-
-MOST_AXES = 1024  # features up to which all axes are used; beyond, the leading ones
-LEADING = 100
 
 
 @dataclass(frozen=True)
@@ -342,9 +339,6 @@ class Axes:
         shrunk = self.shrunk(share)
         weights = np.divide(1, np.sqrt(shrunk), out=np.zeros_like(shrunk), where=shrunk > 0)
         return unit_rows(coordinates * weights.astype(coordinates.dtype))
-
-
-OF_MODES = 2.0  # the time that modes of a graph take, relative to the search for neighbours
 
 
 @dataclass(frozen=True)

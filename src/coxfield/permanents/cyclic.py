@@ -48,6 +48,9 @@ MOST = 200  # iterations; ten are usual
 SHARES = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of a step of Newton's method
 PROGRESS = 0.3  # share of what a step promises that it must keep
 ROUNDING = 4 * np.finfo(float).eps  # share of a sum of n numbers, for each of them, that may be rounding
+CYCLES = (2, 3, 4)
+SMALLEST = 1e-12  # alpha; below it, which points are alone is a question of pairing them off, and weights do not settle
+NEGLIGIBLE = 1e-60  # smaller correlations change no result, and their products are subnormal numbers, which are slow
 
 
 @dataclass(frozen=True)
@@ -168,11 +171,6 @@ def _improved(B: NDArray, alpha: float, weights: CycleWeights, longest: int) -> 
             if trial.imbalance < (1 - PROGRESS * share) * weights.imbalance:
                 return trial
     return weights_at(B, alpha, weights.u - np.log(weights.totals) / longest, longest)
-
-
-CYCLES = (2, 3, 4)
-SMALLEST = 1e-12  # alpha; below it, which points are alone is a question of pairing them off, and weights do not settle
-NEGLIGIBLE = 1e-60  # smaller correlations change no result, and their products are subnormal numbers, which are slow
 
 
 def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDArray:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+LARGEST = 20  # rows; the gradient then takes some seconds and 0.5 GB, and each additional row doubles both
+RANGE = 600.0  # largest logarithm of what terms may differ by in floating point, which ends at 709
+
 
 def walks(n: int) -> Iterator[tuple[int, NDArray, NDArray]]:
     """All steps (k, subsets with k, these subsets without k) on subsets of n elements, smaller subsets first."""
@@ -119,10 +122,6 @@ def log_gradient(A: NDArray, alpha: float, opened: list[Signed]) -> Signed:
         signs, logs = zip((opening.signs, opening.logs), (closed_bar.signs, closed_bar.logs), strict=True)
         closed_bar = Signed(np.stack(signs, axis=1).ravel(), np.stack(logs, axis=1).ravel())
     return gradient
-
-
-LARGEST = 20  # rows; the gradient then takes some seconds and 0.5 GB, and each additional row doubles both
-RANGE = 600.0  # largest logarithm of what terms may differ by in floating point, which ends at 709
 
 
 def alpha_permanent(A, alpha=1.0) -> float:

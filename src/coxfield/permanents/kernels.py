@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 WIDEST = 1e80  # of a side of the window, or its inverse: the product of three is still a number
 NODES = {1: 200, 2: 32, 3: 10}  # per axis; about 1000 in all, because their Cholesky factor costs O(nodes^3)
+STRONGEST = 8e307  # variance; twice that must be a floating point number
+COARSER = 0.75  # the share of nodes per side whose C-tilde is compared
+TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)
+LOOKED_AT = 100  # points at which they are compared
+DIGITS = 1e-6  # the largest share of C-tilde(x, x) that may be rounding
 
 
 def check_window(window, X: NDArray) -> NDArray:
@@ -68,13 +73,6 @@ def quadrature(window: Window | ArrayLike, share: float = 1.0) -> Quadrature:
     """Gauss-Legendre nodes over the window, with a share of the usual number per axis."""
     window = Window.of(window)
     return gauss_legendre(window, round(share * NODES[window.dimension]))
-
-
-STRONGEST = 8e307  # variance; twice that must be a floating point number
-COARSER = 0.75  # the share of nodes per side whose C-tilde is compared
-TOLERANCE = 0.01  # the largest difference allowed between the two, relative to C-hat(x, x)
-LOOKED_AT = 100  # points at which they are compared
-DIGITS = 1e-6  # the largest share of C-tilde(x, x) that may be rounding
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 ROWS = 1000  # queries at a time
+FASTER = "fewer length_scales or cycles take less time"
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,6 @@ def excess_sums(prior: NDArray, signs: NDArray, logs: NDArray) -> ClassSums:
     gained = np.logaddexp(0, np.where(signs > 0, relative, -np.inf))
     lost = np.log1p(-np.exp(np.where(signs < 0, relative, -np.inf)))
     return ClassSums(gained + lost, np.where(signs > 0, logs, -np.inf))
-
-
-FASTER = "fewer length_scales or cycles take less time"
 
 
 def loo_log_ratios(X: NDArray, y: NDArray, kernels: PerClass, alpha: NDArray, cycles: int, done=None) -> Scores:
