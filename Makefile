@@ -12,11 +12,11 @@ help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
 # pip compiles every module, on one core; compileall uses all cores and leaves out the packages' own tests.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coxfield needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e ".[test]" -c constraints.txt
-	$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib src
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -e ".[test]" -e ./paper -c constraints.txt
+	$(BIN)/python -m compileall -q -j 0 -x '/tests?/' $(VENV)/lib src paper/src
 	@touch $(READY)
 
 demo: $(READY)      ## the paper's tables and figures from embedded and simulated data: report/index.html
@@ -64,7 +64,7 @@ fuzz: $(READY)      ## wild data, options and files, stopped commands, memory ov
 	$(FUZZ) fuzz.soak --output report/memory.png
 
 $(PEERS): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[bench]" -e ./paper -c constraints.txt
 	@touch $(PEERS)
 
 bench: $(PEERS)     ## benchmarks at full size (COXFIELD_DATA names a folder with mnist.npz; minutes)
@@ -74,7 +74,7 @@ bench-quick: $(PEERS)   ## the same, small
 	$(BIN)/python -m benchmarks --quick
 
 $(WRITER): $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]" -c constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]" -e ./paper -c constraints.txt
 	@touch $(WRITER)
 
 # Warnings are errors, and so are links that lead nowhere and anything that a browser would load from another host.

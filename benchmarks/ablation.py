@@ -8,13 +8,13 @@ import numpy as np
 
 from benchmarks.harness import Row, console, show
 from coxfield import threads
-from coxfield.apps.experiments.few_labels_sets import draw
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.estimators.few_labels import learn_few_labels
 from coxfield.field import LabelField, map_labels
+from coxfield.graphs.experts import EDGE_RULES, n_modes
 from coxfield.graphs.neighbours import Search
-from coxfield.graphs.shape import shape_of_points
-from coxfield.selection.committee.bank import TIES, n_modes
+from coxfield.graphs.spectrum import spectrum_of_points
+from coxfield_paper.studies.few_labels_sets import draw
 
 CASES = (
     *(("digit1", 10), ("USPS", 100), ("g241c", 10), ("BCI", 100)),
@@ -22,11 +22,11 @@ CASES = (
 )
 DRAWS = 10
 BANKS = {
-    "all four graphs, 64 modes": (TIES, 1),
-    "5 neighbours alone": (TIES[:1], 1),
-    "40 neighbours alone": (TIES[1:2], 1),
-    "without one scale for all": (TIES[:2], 1),
-    "128 modes": (TIES, 2),
+    "all four graphs, 64 modes": (EDGE_RULES, 1),
+    "5 neighbours alone": (EDGE_RULES[:1], 1),
+    "40 neighbours alone": (EDGE_RULES[1:2], 1),
+    "without one scale for all": (EDGE_RULES[:2], 1),
+    "128 modes": (EDGE_RULES, 2),
 }
 
 
@@ -53,8 +53,10 @@ def one_draw(data, labels, seed):
         wrong[name] = 100 * np.mean(found != truth, where=y < 0)
 
     with threads.alone():
-        for name, (ties, factor) in BANKS.items():
-            few = learn_few_labels(X, y, shape_of_points(X, ties, factor * n_modes(len(X), classes)), np.zeros(classes))
+        for name, (rules, factor) in BANKS.items():
+            few = learn_few_labels(
+                X, y, spectrum_of_points(X, rules, factor * n_modes(len(X), classes)), np.zeros(classes)
+            )
             count(name, few.distributions.argmax(axis=1))
             if name == next(iter(BANKS)):
                 whole = few
@@ -68,7 +70,7 @@ def one_draw(data, labels, seed):
 
 def cut(X, y, distributions):
     """The most probable labelling of the graph of 5 neighbours, with the log probabilities as unary terms."""
-    graph = TIES[0].graph(Search.among(X).of_all(TIES[0].neighbours))
+    graph = EDGE_RULES[0].graph(Search.among(X).of_all(EDGE_RULES[0].neighbours))
     field = LabelField.from_graph(graph, y, unary=-np.log(np.maximum(distributions, 1e-12)))
     found = y.copy()
     found[field.nodes] = map_labels(field, tolerance=1e-3).labels

@@ -13,10 +13,10 @@ from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import Row, console, images, seconds, show
 from coxfield import LGCPClassifier
-from coxfield.apps.experiments.supervised_sets import load
 from coxfield.datasets import DatasetUnavailableError, load_synth
 from coxfield.plotting import encode, figure
 from coxfield.plotting.guaranteed_sets import plot_sets
+from coxfield_paper.studies.data_sets import load
 
 COVERAGES = (0.8, 0.9, 0.95, 0.99)
 PART = 0.3  # of the training rows choose the covariance, where a part of them does

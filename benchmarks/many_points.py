@@ -15,9 +15,9 @@ from benchmarks.harness import Row, console, seconds, show
 from coxfield import SLGCPClassifier, threads
 from coxfield.datasets import DatasetUnavailableError, fetch_mnist
 from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.graphs.experts import EDGE_RULES, n_modes
 from coxfield.graphs.neighbours import Search
-from coxfield.graphs.shape import shape_of_points
-from coxfield.selection.committee.bank import TIES, n_modes
+from coxfield.graphs.spectrum import spectrum_of_points
 
 SIZES = (2000, 5000, 10_000, 20_000, 40_000, 70_000)
 DRAWS = 10
@@ -97,7 +97,7 @@ def growth(X, truth, sizes):
 
 def draws(X, truth):
     """Errors over draws of labels. The graphs do not depend on the labels, so they are made once."""
-    shape = shape_of_points(X, TIES, n_modes(len(X), CLASSES))
+    shape = spectrum_of_points(X, EDGE_RULES, n_modes(len(X), CLASSES))
     rows = []
     for per_class, promise in ((10, 5.5), (1, 20.0)):
         errors = []
@@ -113,7 +113,7 @@ def draws(X, truth):
 
 def new_points(X, truth, n_graph=60_000, n_draws=5):
     """Points that were not in the graph, beside the same points when they were."""
-    before, after = (shape_of_points(part, TIES, n_modes(len(part), CLASSES)) for part in (X[:n_graph], X))
+    before, after = (spectrum_of_points(part, EDGE_RULES, n_modes(len(part), CLASSES)) for part in (X[:n_graph], X))
     errors = []
     for seed in range(n_draws):
         y = some_labels(truth[:n_graph], 10, np.random.default_rng(seed))

@@ -7,18 +7,16 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
+from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 from sklearn.datasets import load_digits
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import images
-from coxfield.field import LabelField, map_labels
-from coxfield.field.cuts.maxflow import min_cut
+from coxfield.field import LabelField, map_labels, maxflow
 
 console = Console(width=120)  # as wide as the tables, also when written to a file
 LENGTH_SCALES = (0.4, 0.5, 0.6, 0.8, 1.0)
@@ -34,7 +32,7 @@ class FullGraph:
     weights: np.ndarray
 
     def cost(self, x):
-        """What a labelling pays: D of `coxfield.field.cuts.mincut`."""
+        """What a labelling pays: D of `coxfield.field.mincut`."""
         return np.maximum(np.where(x, -self.pull, self.pull), 0).sum() + self.weights[np.ix_(x, ~x)].sum()
 
     def edges(self):
@@ -49,24 +47,14 @@ def full_graph(field):
     return FullGraph(field.relative_unary[:, 0] - field.relative_unary[:, 1], weights)
 
 
-def or_tools(graph):
-    return min_cut(np.maximum(graph.pull, 0), np.maximum(-graph.pull, 0), *graph.edges()).side
+def by_engine(engine):
+    """A minimum cut of all couplings by one of the two engines of the package."""
 
+    def cut(graph):
+        with patch.object(maxflow, "_engine", lambda: engine):
+            return maxflow.min_cut(np.maximum(graph.pull, 0), np.maximum(-graph.pull, 0), *graph.edges()).side
 
-def scipy_dinic(graph):
-    """Capacities of 32 bits, scaled so that the total fits."""
-    n, pull = len(graph.pull), graph.pull
-    total = max(min(np.maximum(pull, 0).sum(), np.maximum(-pull, 0).sum()), np.finfo(float).tiny)
-    capacities = np.zeros((n + 2, n + 2))
-    capacities[:n, :n] = graph.weights
-    capacities[n, :n], capacities[:n, n + 1] = np.maximum(pull, 0), np.maximum(-pull, 0)
-    capacities = csr_array((np.minimum(capacities / total, 1) * (2**31 - 1)).astype(np.int32))
-    flow = maximum_flow(capacities, n, n + 1, method="dinic").flow
-    residual = capacities - flow
-    residual.eliminate_zeros()
-    side = np.zeros(n + 2, dtype=bool)
-    side[breadth_first_order(csr_array(residual), n, return_predecessors=False)] = True
-    return side[:n]
+    return cut
 
 
 def igraph_push_relabel(graph):
@@ -84,11 +72,11 @@ def igraph_push_relabel(graph):
 
 
 def boykov_kolmogorov(graph):
-    import maxflow
+    import maxflow as peer
 
     n = len(graph.pull)
     i, j, weights = graph.edges()
-    network = maxflow.GraphFloat(n, len(i))
+    network = peer.GraphFloat(n, len(i))
     nodes = network.add_nodes(n)
     network.add_edges(i, j, weights, weights)
     network.add_grid_tedges(nodes, np.maximum(graph.pull, 0), np.maximum(-graph.pull, 0))
@@ -98,7 +86,9 @@ def boykov_kolmogorov(graph):
 
 def peers():
     """Engines that are installed; igraph and PyMaxflow are under the GPL and serve only here and in tests."""
-    found = {"OR-tools": or_tools, "SciPy": scipy_dinic}
+    found = {"SciPy": by_engine(maxflow.in_rounds)}
+    if importlib.util.find_spec("ortools"):
+        found = {"OR-tools": by_engine(maxflow.push_relabel), **found}
     if importlib.util.find_spec("igraph"):
         found["igraph"] = igraph_push_relabel
     if importlib.util.find_spec("maxflow"):

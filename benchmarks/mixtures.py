@@ -13,12 +13,12 @@ from sklearn.svm import SVC
 
 from benchmarks.harness import Row, console, images, peak_megabytes, seconds, show
 from coxfield import LGCPClassifier
-from coxfield.apps.experiments.supervised_sets import load
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_bound
 from coxfield.kernels.per_class import PerClass
 from coxfield.selection.mixture import learn, loo_members
+from coxfield_paper.studies.data_sets import load
 
 STEPS = {  # what is timed in a large fit: where the function is looked up, and its name
     "densities of all points": (loo_members, "_log_others"),

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from benchmarks.harness import Row, show
 from coxfield import LGCPClassifier, PermanentalClassifier
-from coxfield.apps.experiments.growth import Growth, picture, prediction_cost
-from coxfield.apps.experiments.permanental import CUBIC, KERNEL, LINEAR, PROMISES, SIZES
 from coxfield.plotting import encode
+from coxfield_paper.studies.growth import Growth, picture, prediction_cost
+from coxfield_paper.studies.permanental import CUBIC, KERNEL, LINEAR, PROMISES, SIZES
 
 PROMISED = {LINEAR: "at most 1.25", CUBIC: "at most 3.25"}
 QUICK = {LINEAR: 16_000, CUBIC: 1000}  # largest sizes

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 
 from benchmarks.harness import Row, show
 from coxfield.field import LabelField, map_labels
-from coxfield.field.cuts.maxflow import min_cut
+from coxfield.field.maxflow import min_cut
 
 TOLERANCE = 1e-4  # of three classes: the bound rises slowly, and each step is three cuts
 
@@ -76,7 +76,7 @@ def py_maxflow(picture, pull):
     return (~network.get_grid_segments(nodes)).ravel()
 
 
-def or_tools(picture, pull):
+def own_engine(picture, pull):
     """The max-flow engine of the package, given the same cut as a list of edges: the labels."""
     number = np.arange(pull.size).reshape(picture.side, -1)
     i = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
@@ -120,12 +120,12 @@ def alone(work, *arguments):
 
 def two_classes(picture):
     """The rows of a table: the exact labelling beside two engines."""
-    found, engine = alone(ours, picture), alone(bare, picture, or_tools)
+    found, engine = alone(ours, picture), alone(bare, picture, own_engine)
     result = found["result"]
     yield Row(f"{picture.name}: costs, graph and field", f"{found['building']:.1f} s")
     yield Row("map_labels, beside the engine alone", f"{found['solving'] / engine['seconds']:.2f}", "at most 2")
     yield Row("map_labels", f"{found['solving']:.1f} s, {found['MB']:,.0f} MB with the field")
-    yield Row("its engine alone, OR-tools", f"{engine['seconds']:.1f} s, {engine['MB']:,.0f} MB")
+    yield Row("its engine alone", f"{engine['seconds']:.1f} s, {engine['MB']:,.0f} MB")
     energies = [engine["energy"]]
     if importlib.util.find_spec("maxflow"):  # under the GPL, so that it serves only here and in tests
         peer = alone(bare, picture, py_maxflow)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -31,6 +32,36 @@ def test_the_command_without_its_packages_is_one_sentence(missing):
     assert done.stderr == f"The coxfield command needs {names}: pip install 'coxfield[cli]'\n"
 
 
+WITHOUT_PAPER = """
+import importlib.metadata, sys
+
+importlib.metadata.entry_points = lambda **chosen: ()
+sys.argv = ["coxfield", *{words}]
+from coxfield.__main__ import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize("words", [["reproduce"], ["reproduce", "table-1", "--quick", "-o", "out"]])
+def test_the_command_without_the_paper_says_how_to_install_it(words):
+    done = run_without((), WITHOUT_PAPER.format(words=words))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "Error: the reproduction of the paper is not installed: pip install 'coxfield[report]'\n"
+
+
+def test_other_commands_do_not_need_the_paper():
+    done = run_without(("coxfield_paper",), WITHOUT_PAPER.format(words=["--help"]))
+    assert done.returncode == 0, done.stderr
+    assert "reproduce" in done.stdout
+
+
+def test_a_command_of_another_distribution_is_added_by_its_entry_point():
+    (entry,) = entry_points(group="coxfield.commands", name="reproduce")
+    assert entry.value == "coxfield_paper.reproduce:reproduce"
+    assert entry.dist.name == "coxfield-paper"
+
+
 @pytest.mark.parametrize(
     ("module", "sentence"),
     [
@@ -53,13 +84,13 @@ def imported(code):
 
 
 def test_import_coxfield_imports_nothing_heavy():
-    assert not imported("import coxfield") & {"numpy", "scipy", "sklearn", "ortools", *OPTIONAL}
+    assert not imported("import coxfield") & {"numpy", "scipy", "sklearn", *OPTIONAL}
 
 
 def test_a_classifier_is_imported_without_what_it_does_not_need():
     # scikit-learn itself imports pandas where it is installed, and pandas more.
     new = imported("import coxfield; coxfield.LGCPClassifier") - imported("import sklearn.neighbors")
-    assert not new & {"ortools", *OPTIONAL}
+    assert not new & set(OPTIONAL)
 
 
 def test_the_entry_point_imports_nothing_heavy():

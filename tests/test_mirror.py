@@ -1,66 +1,45 @@
-"""Every module with logic has a test file of its name in the mirrored folder."""
+"""Every folder of a package with logic has a folder of tests of its name; files inside are cut as they read best."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parent
-SOURCE = TESTS.parent / "src" / "coxfield"
-FEW = 10  # lines of code: a module with no more is tested with what uses it
-#: Modules with more lines and without a test file of their name, and why.
-EXCEPTIONS = {
-    "__init__.py": "names only; tests/test_lean_core.py imports them",
-    "__main__.py": "tests/test_lean_core.py runs it with and without what it needs",
-    "datasets/__init__.py": "names only",
-    "field/__init__.py": "names only",
-    "plotting/__init__.py": "names only",
-    "process/__init__.py": "names only",
+ROOT = Path(__file__).resolve().parents[1]
+#: Package -> its tests.
+PACKAGES = {
+    ROOT / "src" / "coxfield": ROOT / "tests",
+    ROOT / "paper" / "src" / "coxfield_paper": ROOT / "paper" / "tests",
 }
 
 
-def lines_of_code(source):
-    """Lines that begin something, other than imports and docstrings."""
-    tree = ast.parse(source)
-    left_out = {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom) or is_text(node)
-        for line in range(node.lineno, node.end_lineno + 1)
-    }
-    return len({node.lineno for node in ast.walk(tree) if hasattr(node, "lineno")} - left_out)
+def has_logic(path):
+    """Whether a module defines a function or a class."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return any(isinstance(node, kinds) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-def is_text(node):
-    """Whether a statement is a string and nothing else: a docstring."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+def folders(package):
+    """Folders of a package with a module that has logic, relative to it; its `__init__` only passes names on."""
+    modules = (path for path in package.rglob("*.py") if path.name != "__init__.py" and has_logic(path))
+    return sorted({path.parent.relative_to(package) for path in modules})
 
 
-def modules():
-    """Paths below the package of all modules with logic."""
-    paths = (path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.py")))
-    return [path for path in paths if lines_of_code((SOURCE / path).read_text(encoding="utf-8")) > FEW]
+PAIRS = [(package, tests, folder) for package, tests in PACKAGES.items() for folder in folders(package)]
 
 
-def mirror(path):
-    """The test file of a module."""
-    return TESTS / path.parent / f"test_{path.name}"
+@pytest.mark.parametrize(("package", "tests", "folder"), PAIRS, ids=[f"{pair[0].name}/{pair[2]}" for pair in PAIRS])
+def test_a_folder_with_logic_has_a_folder_of_tests(package, tests, folder):
+    files = (tests / folder).glob("test_*.py")
+    assert any("def test_" in path.read_text(encoding="utf-8") for path in files), f"write tests in {tests / folder}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=str)
-def test_a_module_with_logic_has_a_test_file_of_its_name(path):
-    if path.as_posix() in EXCEPTIONS:
-        assert not mirror(path).exists(), f"{path} has tests now: take it off the list of exceptions"
-        return
-    assert mirror(path).exists(), f"write {mirror(path).relative_to(TESTS.parent)}, or name a reason in EXCEPTIONS"
-    assert "def test_" in mirror(path).read_text(encoding="utf-8")
+def test_folders_are_found():
+    names = {f"{package.name}/{folder}" for package, _, folder in PAIRS}
+    assert {"coxfield/.", "coxfield/kernels", "coxfield/selection/mixture", "coxfield_paper/studies"} <= names
 
 
-def test_every_exception_is_a_module_with_logic():
-    assert set(EXCEPTIONS) <= {path.as_posix() for path in modules()}
-
-
-def test_imports_docstrings_and_comments_are_no_code():
-    source = ['"""Text."""', "import os", "from sys import (", "    argv,", ")", "# A comment.", "def f(x):"]
-    source += ['    """Text."""', "    return x"]
-    assert lines_of_code("\n".join(source)) == 2
+def test_names_alone_are_not_logic(tmp_path):
+    for text, expected in (("x = 1\n", False), ('"""Text."""\nfrom a import b\n', False), ("def f(): ...\n", True)):
+        (tmp_path / "module.py").write_text(text)
+        assert has_logic(tmp_path / "module.py") == expected

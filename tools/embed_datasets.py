@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from coxfield.datasets.clients import pip_download
+from coxfield.datasets.fetch import pip_download
 
 DATA = Path(__file__).parents[1] / "src" / "coxfield" / "datasets" / "data"
 MASS = "resources/rdata/csv/MASS"

@@ -197,11 +197,13 @@ def environment_of(age: str) -> str:
     folder = ROOT / f".venv-{age}"
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     python = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", f"{ROOT}[test]"]
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip += ["-e", f"{ROOT}[test]", "-e", str(ROOT / "paper")]
     if age == "oldest":
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        files = (ROOT / "pyproject.toml", ROOT / "paper" / "pyproject.toml")
+        projects = [tomllib.loads(path.read_text(encoding="utf-8")) for path in files]
         oldest = folder / "oldest.txt"
-        oldest.write_text("\n".join(lower_bounds(project)) + "\n", encoding="utf-8")
+        oldest.write_text("\n".join(bound for one in projects for bound in lower_bounds(one)) + "\n", encoding="utf-8")
         pip += ["-c", str(oldest)]
     subprocess.run(pip, check=True)
     return python

@@ -7,9 +7,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
 
 from coxfield import LGCPClassifier, SLGCPClassifier, threads
-from coxfield.apps.report.perform import perform
-from coxfield.apps.report.records import Records
-from coxfield.apps.report.tasks import Task
+from coxfield_paper.report.item import Task
+from coxfield_paper.report.records import Records, perform
 from local_cluster import cluster
 from worker_tasks import where
 
@@ -65,6 +64,6 @@ def test_tasks_of_experiments(client, tmp_path):
 
 
 def test_no_scheduler_is_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("coxfield.apps.report.perform.PATIENCE", 0.5)
+    monkeypatch.setattr("coxfield_paper.report.records.PATIENCE", 0.5)
     with pytest.raises(ValueError, match="there is no Dask scheduler at tcp"):
         list(perform([Task("where/0", where, {"x": 0})], Records(tmp_path), cluster="tcp://127.0.0.1:9"))

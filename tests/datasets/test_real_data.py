@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from coxfield.datasets import fetch_bci, fetch_mnist
-from coxfield.datasets.folder import data_folder
+from coxfield.datasets.fetch import data_folder
 
 FOLDER = data_folder()  # before the tests hide it
 

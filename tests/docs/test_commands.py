@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from coxfield.apps.experiments.items import ITEMS
+from coxfield_paper.studies.items import ITEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "coxfield"
+PAPER = ROOT / "paper" / "src" / "coxfield_paper"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # A path in backticks: it has a slash, or ends like source or a page. What commands write is not in the repository.
 PATH = re.compile(r"`([\w.-]+(?:/[\w.-]*)+|[\w-]+\.(?:py|md|toml))`")
@@ -17,8 +18,8 @@ ROWS = re.compile(r"^\| (?P<paper>.*?) \|.*?\| (?P<names>[^|]*) \| (?P<files>[^|
 
 
 def exists(name, page):
-    """Whether a name is a file or folder below the repository, the package, the docs or the page's own folder."""
-    return any((folder / name).exists() for folder in (ROOT, PACKAGE, ROOT / "docs", page.parent))
+    """Whether a name is a file or folder below the repository, a package, the docs or the page's own folder."""
+    return any((folder / name).exists() for folder in (ROOT, PACKAGE, PAPER, PAPER.parent, ROOT / "docs", page.parent))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
@@ -48,7 +49,7 @@ def test_the_map_has_all_its_rows():
 @pytest.mark.parametrize("row", map_rows(), ids=lambda row: row["paper"])
 def test_the_files_of_a_row_hold_its_names(row):
     files = re.findall(r"`([^`]+)`", row["files"])
-    homes = [PACKAGE / name if (PACKAGE / name).is_file() else ROOT / name for name in files]
+    homes = [next(home for home in (PACKAGE, PAPER, ROOT) if (home / name).is_file()) / name for name in files]
     texts = [home.read_text(encoding="utf-8") for home in homes]
     identifiers = [name for name in re.findall(r"`([^`]+)`", row["names"]) if name.isidentifier()]
     missing = [name for name in identifiers if not any(re.search(rf"\b{name}\b", text) for text in texts)]

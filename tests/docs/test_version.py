@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[2]
         ("CITATION.cff", r"^version: (\S+)$"),
         ("CHANGELOG.md", r"^## (\S+),"),
         ("packaging/conda/recipe.yaml", r'^  version: "(\S+)"$'),
+        ("paper/pyproject.toml", r'^version = "(\S+)"$'),
+        ("paper/pyproject.toml", r'^dependencies = \["coxfield\[cli,cuts,plot\]==([^"]+)"'),
+        ("pyproject.toml", r'^report = \["coxfield-paper==(\S+)"\]$'),
     ],
 )
 def test_every_file_names_the_same_version(file, line):

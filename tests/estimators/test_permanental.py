@@ -10,13 +10,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, ExpSineSquared, Matern
 
 from coxfield import LGCPClassifier, PermanentalClassifier
-from coxfield.apps.experiments import permanental
 from coxfield.datasets import load_pima, load_synth
 from coxfield.kernels.recognise import recognise
 from coxfield.permanents import alpha_permanent
-from coxfield.permanents.kernels import ProductKernel, localise
-from coxfield.permanents.leave_one_out import loo_log_ratios
-from coxfield.permanents.window import quadrature
+from coxfield.permanents.kernels import ProductKernel, localise, quadrature
+from coxfield.permanents.ratios import loo_log_ratios
+from coxfield_paper.studies import permanental
 from rational import excess
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points
 from tolerances import assert_close, assert_same_decisions, rounding

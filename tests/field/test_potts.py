@@ -1,3 +1,5 @@
+"""The label field against its definition, term by term."""
+
 import numpy as np
 import pytest
 from scipy import sparse

@@ -1,10 +1,48 @@
+"""Neighbours against brute force, the frame of points, and edge weights against the formula."""
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 from coxfield.graphs import neighbours
-from coxfield.graphs.neighbours import Listed, Search, listed
+from coxfield.graphs.neighbours import EdgeRule, Frame, Listed, Search, listed, row_shares
 from tolerances import assert_close
+
+
+def test_ordinary_points_stay_as_they_are():
+    X = np.random.default_rng(0).normal(size=(20, 3)) + 5
+    assert Frame.of(X) == Frame(precision=X.dtype)
+    assert Frame.of(X).place(X) is X
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(1e200, 0.0), (1e-200, 0.0), (1.0, 1e6), (1e-200, 1.0)])
+def test_extreme_points_are_moved_and_scaled_alike(factor, offset):
+    X = np.random.default_rng(0).normal(size=(20, 3)) * factor + offset
+    frame = Frame.of(X)
+    placed = frame.place(X)
+    assert np.abs(placed).max() <= 4
+    np.testing.assert_allclose(np.diff(placed, axis=0) * frame.unit, np.diff(X, axis=0), rtol=1e-6)
+
+
+def test_single_precision_has_narrower_bounds():
+    X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32) * np.float32(1e25)
+    placed = Frame.of(X).place(X)
+    assert placed.dtype == np.float32
+    assert np.abs(placed).max() <= 4
+
+
+@pytest.mark.parametrize("factor", [2.0**-1070, 2.0**-500, 1.0, 2.0**500])
+def test_new_points_of_single_precision_are_placed_like_those_of_double_precision(factor):
+    frame = Frame.of(np.array([[1.0], [5.0]]) * factor)
+    few = np.zeros((1, 1), np.float32)
+    with np.errstate(all="raise", under="ignore"):
+        np.testing.assert_array_equal(frame.place(few), frame.place(few.astype(float)))
+
+
+def test_equal_points_and_sparse_rows():
+    assert (Frame.of(np.full((4, 2), 7.0)).place(np.full((4, 2), 7.0)) == 0).all()
+    X = sparse.csr_array([[3.0, 4.0], [0.0, 0.0]])
+    np.testing.assert_allclose(Frame.of(X).place(X).toarray(), [[0.6, 0.8], [0, 0]])
 
 
 def brute_force(X, queries, count, *, same):
@@ -122,3 +160,105 @@ def test_blocks_of_points_change_nothing_and_are_told_of(monkeypatch, d, work):
     assert told == [7] * 7 + [1]
     np.testing.assert_array_equal(parts.index, whole.index)
     assert_close(parts.distance, whole.distance, terms=d, condition=100)
+
+
+CLOUD = np.random.default_rng(0).normal(size=(30, 2))
+
+
+def scale(x, others, rank):
+    return sorted(np.linalg.norm(x - z) for z in others)[rank - 1]
+
+
+def edge_weights(X, rule):
+    """The graph by double loop."""
+    n = len(X)
+    own = [scale(X[i], np.delete(X, i, 0), min(7, rule.neighbours)) for i in range(n)]
+    if rule.common:
+        own = [np.median(own)] * n
+    W = np.zeros((n, n))
+    for i in range(n):
+        others = sorted((j for j in range(n) if j != i), key=lambda j: np.linalg.norm(X[i] - X[j]))
+        for j in others[: rule.neighbours]:
+            weight = np.exp(-rule.sharpness * np.linalg.norm(X[i] - X[j]) ** 2 / (own[i] * own[j]))
+            W[i, j] = W[j, i] = max(W[i, j], weight)
+    return W
+
+
+@pytest.mark.parametrize("rule", [EdgeRule(3), EdgeRule(10), EdgeRule(10, 4.0, common=True), EdgeRule(5, 2.5)])
+def test_weights_are_those_of_a_double_loop(rule):
+    found = Search.among(CLOUD).of_all(12)
+    W = rule.graph(found).toarray()
+    expected = edge_weights(CLOUD, rule)
+    assert_close(W, expected, condition=100)  # exponents reach 100
+    np.testing.assert_array_equal(W, W.T)
+    assert (np.diag(W) == 0).all()
+
+
+def test_duplicates_take_the_typical_scale():
+    X = np.concatenate([np.zeros((12, 2)), CLOUD])
+    rule = EdgeRule(5)
+    found = Search.among(X).of_all(5)
+    scales = rule.scales(found)
+    assert (scales > 0).all()
+    assert_close(scales[:12], np.median(scales[12:]))
+    assert np.isfinite(rule.graph(found).toarray()).all()
+    same = Search.among(np.ones((9, 2))).of_all(5)
+    assert (rule.scales(same) == 1).all()
+    assert set(rule.graph(same).toarray().ravel()) == {0, 1}
+
+
+def test_faint_weights_are_none():
+    X = np.concatenate([CLOUD, [[1e3, 0]]])
+    W = EdgeRule(5, 10.0, common=True).graph(Search.among(X).of_all(5)).toarray()
+    assert (W[-1] == 0).all()
+    assert W[W > 0].min() >= 1e-200
+
+
+def test_listed_points_may_have_few_neighbours_or_none():
+    distances = sparse.csr_array(([1.0, 2.0, 1.0], ([0, 0, 1], [1, 2, 0])), (4, 4))
+    W = EdgeRule(5).graph(Listed(distances).of_all(5)).toarray()
+    scales = [2.0, 1.0, 1.5, 1.5]  # the last two have none of their own: the median
+    assert_close(W[0, 1], np.exp(-1 / (scales[0] * scales[1])))
+    assert_close(W[0, 2], np.exp(-4 / (scales[0] * scales[2])))
+    np.testing.assert_array_equal(W, W.T)
+    assert (W[3] == 0).all()
+
+
+@pytest.mark.parametrize("rule", [EdgeRule(5), EdgeRule(8, 10.0, common=True)])
+def test_shares_of_new_points_add_up_to_one_however_far_they_are(rule):
+    search = Search.among(CLOUD)
+    scales = rule.scales(search.of_all(8))
+    new = np.array([[0.0, 0.0], [3.0, 1.0], [1e4, 0.0], [1e9, 1e9], CLOUD[3]])
+    shares = rule.shares(search.of(new, 8), scales)
+    assert_close(np.asarray(shares.sum(axis=1)).ravel(), 1.0, terms=8)
+    found = search.of(new[:2], 8)
+    for q in range(2):
+        own = scales[0] if rule.common else found.distance[q, min(7, rule.neighbours) - 1]
+        near = found.index[q, : rule.neighbours]
+        weights = np.exp(-rule.sharpness * found.distance[q, : rule.neighbours] ** 2 / (own * scales[near]))
+        assert_close(shares.toarray()[q, near], weights / weights.sum(), terms=8, condition=300)
+
+
+def test_a_new_point_without_listed_neighbours_has_no_shares():
+    search = Listed(sparse.csr_array(np.ones((3, 3))))
+    rule = EdgeRule(2)
+    shares = rule.shares(search.of(sparse.csr_array((1, 3)), 2), rule.scales(search.of_all(2)))
+    assert (shares.toarray() == 0).all()
+
+
+def test_given_weights_become_shares():
+    shares = row_shares(sparse.csr_array([[1.0, 3.0], [0.0, 0.0]])).toarray()
+    np.testing.assert_array_equal(shares, [[0.25, 0.75], [0, 0]])
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1.0, 1e308])
+def test_shares_of_extreme_weights(size):
+    weights = sparse.csr_array(np.full((2, 40), size) * [[1], [0]])
+    with np.errstate(all="raise"):
+        shares = row_shares(weights).toarray()
+    np.testing.assert_array_equal(shares, np.full((2, 40), 1 / 40) * [[1], [0]])
+
+
+def test_names_say_what_differs():
+    assert EdgeRule(5).name == "5 neighbours"
+    assert EdgeRule(10, 4.0, common=True).name == "10 neighbours, one scale, sharpness 4"

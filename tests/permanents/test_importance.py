@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.permanents import alpha_permanent, importance_permanent, insertion_matrix
+from permanents.random_matrices import covariances
 from tolerances import assert_close, rounding
-
-
-def covariances(n, length_scale=0.5, seed=0):
-    return 2 * RBF(length_scale)(np.random.default_rng(seed).uniform(0, 2, size=(n, 2)))
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])

@@ -16,15 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.spatial.distance import pdist, squareform
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import pairwise_distances_chunked
-from sklearn.utils.validation import check_is_fitted
 
-from coxfield.baselines.elimination import eliminate
-from coxfield.baselines.length_scales import candidates, check_length_scale
-from coxfield.baselines.squared_exponential import in_unit, log_kernel, unit_of
+from coxfield.baselines.base import Baseline, candidates, check_length_scale, in_unit, log_kernel, unit_of
 from coxfield.estimators.labels import known_class_numbers
 from coxfield.estimators.validation import check_points
 from coxfield.progress import progress
@@ -34,12 +31,75 @@ from coxfield.selection.path import SelectionPath
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from coxfield.baselines.elimination import Walk
 
+BLOCK = 48  # states eliminated between two matrix products: fastest for a thousand states; sizes nearby are as good
 VANISHED = 1e-200  # a step so improbable relative to the likeliest is dropped: products of two such numbers underflow
 # Connected graphs come first, then the least error, then the least log loss.
 CRITERIA = ("apart", "cv_error", "cv_log_loss")
 LEAST = 1e-12  # smallest likelihood that is counted: the loss of one label must not outweigh all others
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A random walk that is observed only at the states that were kept."""
+
+    steps: NDArray
+    """Weights of the steps between kept states, each row up to a factor; shape (kept, kept)."""
+    arrival: NDArray
+    """Probability that a walk from an eliminated state reaches each kept state first, (eliminated, kept)."""
+    connected: bool
+    """Whether every eliminated state reaches a kept one by weights that have not underflowed."""
+
+
+def eliminate(weights: NDArray, count: int, block: int = BLOCK, done=None) -> Walk:
+    """Eliminate the first `count` states from a random walk, without subtractions.
+
+    Parameters
+    ----------
+    weights : array of shape (n, n)
+        Not negative. A step goes from i to j with a probability proportional to `weights[i, j]`. The diagonal only
+        delays the walk and is ignored.
+    count : int
+        States to eliminate; fewer than n.
+    block : int
+        States eliminated between two matrix products.
+    done : callable, optional
+        Called with shares of the work, which add up to 1.
+
+    Examples
+    --------
+    From the middle of a line of three states the walk goes left with probability 1/4:
+
+    >>> import numpy as np
+    >>> eliminate(np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 0.0], [3.0, 0.0, 0.0]]), 1).arrival
+    array([[0.25, 0.75]])
+    """
+    P = np.array(weights, dtype=float)
+    connected = True
+    for start in range(0, count, block):
+        stop = min(start + block, count)
+        connected &= _eliminate_rows(P[start:stop], start)
+        rest, between = P[stop:], P[start:stop, start:stop]
+        # X = P[rest, block] (1 - between)^-1: visits to the block, including those through its other states.
+        visits = solve_triangular(-between.T, rest[:, start:stop].T, lower=True, unit_diagonal=True).T
+        rest[:, stop:] += visits @ P[start:stop, stop:]
+        if done is not None:
+            done(((len(P) - start) ** 3 - (len(P) - stop) ** 3) / (len(P) ** 3 - (len(P) - count) ** 3))
+    # Back substitution. All terms are non-negative, so it only adds.
+    arrival = solve_triangular(-P[:count, :count], P[:count, count:], unit_diagonal=True)
+    return Walk(P[count:, count:], arrival, bool(connected))
+
+
+def _eliminate_rows(rows: NDArray, start: int) -> bool:
+    """Turn each row into probabilities of the next later state; False if a row has no later state to reach."""
+    connected = True
+    for k in range(len(rows)):
+        later = rows[k, start + k + 1 :]
+        exits = later.sum()
+        connected &= bool(exits > 0)
+        later /= max(exits, np.finfo(float).tiny)
+        rows[k + 1 :, start + k + 1 :] += np.outer(rows[k + 1 :, start + k], later)
+    return connected
 
 
 def step_weights(d2: NDArray, length_scale: float) -> NDArray:
@@ -123,7 +183,7 @@ def harmonic_path(graph: Graph, hidden: list[NDArray], length_scales: NDArray) -
         return SelectionPath.of([tried(length_scale, done) for length_scale in length_scales.tolist()], CRITERIA)
 
 
-class HarmonicFunctions(ClassifierMixin, BaseEstimator):
+class HarmonicFunctions(Baseline):
     r"""Label the unlabelled points by harmonic functions on the complete graph of all points (Zhu et al. 2003).
 
     For each class the function f is 1 at its labelled points and 0 at those of other classes. Everywhere else it is
@@ -249,8 +309,7 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        X = check_points(self, X, dtype=np.float64, reset=False)
+        X = self._queries(X)
 
         def extend(d2: NDArray, start: int) -> NDArray:
             d2 -= d2.min(axis=1, keepdims=True)  # only differences count, and the least of them is a number
@@ -259,16 +318,5 @@ class HarmonicFunctions(ClassifierMixin, BaseEstimator):
         known, new = in_unit(self.X_fit_, self._unit), in_unit(X, self._unit)
         return np.concatenate([*pairwise_distances_chunked(new, known, reduce_func=extend, metric="sqeuclidean")])
 
-    def predict(self, X) -> NDArray:
-        """Class of the largest f for each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        codes = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[codes]
+    def _decisions(self, X) -> NDArray:
+        return self.predict_proba(X)

@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.utils.validation import check_is_fitted
 
-from coxfield.baselines.length_scales import candidates, check_length_scale
+from coxfield.baselines.base import Baseline, candidates, check_length_scale
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
-from coxfield.estimators.labels import class_numbers
-from coxfield.estimators.validation import check_labelled_points, check_points
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.progress import progress
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class ParzenClassifier(ClassifierMixin, BaseEstimator):
+class ParzenClassifier(Baseline):
     r"""Classify by kernel density estimates, one per class: eq. kdePredictive.
 
     The probability of class i at x* is the sum of Gaussian kernels over its points, divided by the sum over all points:
@@ -82,11 +78,8 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self.__dict__.pop("selection_path_", None)  # of an earlier fit
-        X, y = check_labelled_points(self, X, y, dtype=np.float64)
-        self.classes_, self.y_fit_ = class_numbers(y, self)
-        self.X_fit_ = X
-        self.class_prior_ = np.bincount(self.y_fit_) / len(y)
+        self.X_fit_, self.y_fit_ = self._labelled_points(X, y)
+        self.class_prior_ = np.bincount(self.y_fit_) / len(self.y_fit_)
         self.length_scale_ = self._select() if self.length_scale is None else check_length_scale(self.length_scale)
         return self
 
@@ -122,8 +115,7 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X) -> NDArray:
         """Log probabilities of the classes; see `predict_proba`."""
-        check_is_fitted(self)
-        X = check_points(self, X, dtype=np.float64, reset=False)
+        X = self._queries(X)
         store = self._labelled().under(self._covariances(self.length_scale_))
         return log_softmax(class_sums(store, X).logs, axis=1)
 
@@ -140,16 +132,5 @@ class ParzenClassifier(ClassifierMixin, BaseEstimator):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict(self, X) -> NDArray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        codes = self.predict_log_proba(X).argmax(axis=1)
-        return self.classes_[codes]
+    def _decisions(self, X) -> NDArray:
+        return self.predict_log_proba(X)

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.spatial.distance import pdist, squareform
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted
 
-from coxfield.baselines.length_scales import candidates, check_length_scale
-from coxfield.baselines.squared_exponential import in_unit, log_kernel, unit_of
-from coxfield.estimators.labels import class_numbers
-from coxfield.estimators.validation import check_labelled_points, check_points
+from coxfield.baselines.base import Baseline, candidates, check_length_scale, in_unit, log_kernel, unit_of
 from coxfield.progress import progress
 from coxfield.selection.path import SelectionPath
 
@@ -95,7 +90,7 @@ def _fails_without(K: NDArray, codes: NDArray, C: float, row: int) -> bool:
     return bool(machine.predict(K[row : row + 1, others])[0] != codes[row])
 
 
-class SVMClassifier(ClassifierMixin, BaseEstimator):
+class SVMClassifier(Baseline):
     r"""Support vector machine with a squared exponential kernel, set up as in the paper's comparison.
 
     It is `sklearn.svm.SVC` with gamma = 1 / 2 l^2, the default C of SVM-light, and l chosen by leave-one-out.
@@ -157,9 +152,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self.__dict__.pop("selection_path_", None)  # of an earlier fit
-        X, y = check_labelled_points(self, X, y, dtype=np.float64)
-        self.classes_, codes = class_numbers(y, self)
+        X, codes = self._labelled_points(X, y)
         if self.C is not None and not 0 < self.C < np.inf:
             raise ValueError(f"C must be a positive finite number, or None for SVM-light's default; got {self.C!r}")
         self._unit = unit_of(X)
@@ -168,7 +161,7 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         )
         X, scale = in_unit(X, self._unit), np.clip(self.length_scale_ / self._unit, *LENGTHS)
         self.C_ = self._penalty(X, scale)
-        self.machine_ = SVC(C=self.C_, kernel="rbf", gamma=scale**-2 / 2).fit(X, y)
+        self.machine_ = SVC(C=self.C_, kernel="rbf", gamma=scale**-2 / 2).fit(X, self.classes_[codes])
         return self
 
     def _penalty(self, X, length_scale: float) -> float:
@@ -201,20 +194,9 @@ class SVMClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        check_is_fitted(self)
-        X = check_points(self, X, dtype=np.float64, reset=False)
-        return self.machine_.decision_function(in_unit(X, self._unit))
+        X = in_unit(self._queries(X), self._unit)
+        return self.machine_.decision_function(X)
 
-    def predict(self, X) -> NDArray:
-        """Class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self.machine_.predict(check_points(self, X, dtype=np.float64, reset=False))
+    def _decisions(self, X) -> NDArray:
+        X = in_unit(self._queries(X), self._unit)
+        return self.machine_.predict(X)[:, None] == self.classes_  # the votes of the machine, with its rule for ties

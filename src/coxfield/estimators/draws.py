@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.field import PerturbAndMap, SwendsenWang, sample
-from coxfield.field.sampling.diagnostics import FEWEST
+from coxfield.field.chains import FEWEST
 from coxfield.progress import progress
 
 if TYPE_CHECKING:

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.estimators.supervised import LGCPClassifier
+from coxfield.graphs.experts import Given, graph_members, linear_members, member_sums
+from coxfield.graphs.experts import SupervisedExpert as Opinion
+from coxfield.graphs.experts import learn_experts as learn_committee
 from coxfield.progress import progress
-from coxfield.selection.committee.bank import graph_members, linear_members
-from coxfield.selection.committee.learn import Opinion, learn_committee
-from coxfield.selection.committee.sums import Given, member_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.shape import Shape
-    from coxfield.selection.committee.bank import Member
-    from coxfield.selection.committee.learn import Committee
+    from coxfield.graphs.experts import Experts as Committee
+    from coxfield.graphs.experts import Member
+    from coxfield.graphs.spectrum import GraphSpectrum as Shape
 
 ENOUGH = 128  # labels from which a classifier that sees only the labelled points may be better, and is asked
 

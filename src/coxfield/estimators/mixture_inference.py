@@ -14,13 +14,16 @@ from coxfield import threads
 from coxfield.engine.decision import StatedScores
 from coxfield.estimators.few_labels import learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.field.graph_arguments import check_couplings
-from coxfield.graphs.heat import Heat, time_of_rank
+from coxfield.field.arguments import check_couplings
+from coxfield.graphs.experts import EDGE_RULES as TIES
+from coxfield.graphs.experts import EXPERTS as VOICES
+from coxfield.graphs.experts import n_modes
 from coxfield.graphs.neighbours import listed
-from coxfield.graphs.shape import shape_of_distances, shape_of_graph, shape_of_points
-from coxfield.selection.committee.bank import TIES, n_modes
-from coxfield.selection.committee.learn import VOICES
-from coxfield.selection.committee.suggest import suggest
+from coxfield.graphs.spectrum import Heat, time_of_rank
+from coxfield.graphs.spectrum import spectrum_of_distances as shape_of_distances
+from coxfield.graphs.spectrum import spectrum_of_graph as shape_of_graph
+from coxfield.graphs.spectrum import spectrum_of_points as shape_of_points
+from coxfield.graphs.suggest import suggest
 from coxfield.utils.numbers import whole_number
 from coxfield.utils.randomness import generator
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from coxfield.graphs.shape import Shape
+    from coxfield.graphs.spectrum import GraphSpectrum as Shape
 
 GRAPHS = ("precomputed", "precomputed_distances")
 FEW = 5000  # points below which one thread is faster than two

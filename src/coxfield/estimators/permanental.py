@@ -20,10 +20,8 @@ from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import SMALLEST, check_cycles
 from coxfield.permanents.exact import LARGEST
-from coxfield.permanents.kernels import ProductKernel, local_kernel
-from coxfield.permanents.leave_one_out import loo_path
-from coxfield.permanents.ratios import fit_class, log_ratios
-from coxfield.permanents.window import check_window
+from coxfield.permanents.kernels import ProductKernel, check_window, local_kernel
+from coxfield.permanents.ratios import fit_class, log_ratios, loo_path
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, finer_factors, length_scale_of
 from coxfield.selection.loo import CRITERIA

@@ -5,9 +5,10 @@ energy by minimum cuts and proves how close it is to the minimum. `sample` runs 
 `SwendsenWang`, `PerturbAndMap` and `RandomisedCut`, and says how far the marginals can be trusted.
 """
 
-from coxfield.field.cuts.mincut import Round
-from coxfield.field.cuts.solve import MapResult, map_labels
-from coxfield.field.partition.log_partition import (
+from coxfield.field.chains import Samples, State, sample
+from coxfield.field.mcmc import Gibbs, SwendsenWang
+from coxfield.field.mincut import Round
+from coxfield.field.partition import (
     LogPartition,
     LogPredictive,
     log_joint_predictive,
@@ -15,11 +16,8 @@ from coxfield.field.partition.log_partition import (
     log_predictive_density,
 )
 from coxfield.field.potts import LabelField
-from coxfield.field.sampling.chains import Samples, State, sample
-from coxfield.field.sampling.gibbs import Gibbs
-from coxfield.field.sampling.perturb_and_map import PerturbAndMap
-from coxfield.field.sampling.randomised_cut import RandomisedCut
-from coxfield.field.sampling.swendsen_wang import SwendsenWang
+from coxfield.field.randomised_map import PerturbAndMap, RandomisedCut
+from coxfield.field.solve import MapResult, map_labels
 
 __all__ = [
     "Gibbs",

@@ -1,4 +1,4 @@
-"""Arguments of users, checked once and turned into the contents of a label field."""
+"""Arguments of `LabelField.from_points` and `LabelField.from_graph`, checked once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_consistent_length
 
 from coxfield.kernels.per_class import PerClass, class_kernels
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.protocol import Covariance
 
+
 UNLABELLED = 1000  # so many classes may have no label; with more, labels are no class numbers
 BYTES = 2**34  # memory that the numbers of a field may take
+SYMMETRIC = 1e-10  # two values of one coupling may differ by this share: it is rounding
+NUMBERS = "biuf"  # kinds of arrays that hold real numbers
 
 
 def check_labels(labels, X, n_classes: int | None) -> NDArray:
@@ -76,3 +80,99 @@ def field_covariances(kernel, n_classes: int, n_features: int) -> PerClass[Covar
     for covariance in covariances.distinct:
         covariance.check_nonnegative()
     return covariances
+
+
+def check_couplings(couplings) -> sparse.csr_array:
+    """Couplings as a sparse matrix of float64: symmetric, sorted, without diagonal, repeated entries and zeros.
+
+    Time and memory are proportional to the number of stored entries. The given matrix is not changed.
+    """
+    if not sparse.issparse(couplings):
+        couplings = np.asarray(couplings)
+    if couplings.ndim != 2 or couplings.shape[0] != couplings.shape[1]:
+        raise ValueError(
+            f"couplings must be a square matrix with one row and one column per node, got shape {couplings.shape}"
+        )
+    if couplings.dtype.kind not in NUMBERS:
+        raise ValueError(f"couplings must be real numbers, got a matrix of {couplings.dtype}")
+    matrix = sparse.csr_array(couplings, dtype=float, copy=True)
+    matrix.sum_duplicates()
+    matrix.data[_first_ends(matrix) == matrix.indices] = 0
+    matrix.eliminate_zeros()
+    _refuse(matrix, ~np.isfinite(matrix.data), "is not finite: give a number, or no entry for nodes without a link")
+    _refuse(matrix, matrix.data < 0, "is negative: minimum cuts need couplings of at least 0 (Theorem 2)")
+    return _symmetric(matrix)
+
+
+def _first_ends(matrix: sparse.csr_array) -> NDArray:
+    """The row of each stored entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def _refuse(matrix: sparse.csr_array, wrong: NDArray, why: str) -> None:
+    """Raise ValueError with the first entry that is wrong, if there is one."""
+    if wrong.any():
+        place = int(wrong.argmax())
+        i, j = _first_ends(matrix)[place], matrix.indices[place]
+        raise ValueError(f"the coupling of the nodes {i} and {j} is {matrix.data[place]:.6g}, which {why}")
+
+
+def _symmetric(matrix: sparse.csr_array) -> sparse.csr_array:
+    """The matrix, symmetric to the last digit. A matrix that differs from its transpose by more is refused."""
+    mirrored = matrix.T.tocsr()
+    apart = abs(matrix - mirrored)
+    apart.eliminate_zeros()
+    if not apart.nnz:
+        return matrix
+    i, j = _first_ends(apart), apart.indices
+    values = np.stack([np.asarray(one[i, j]) for one in (matrix, mirrored)])
+    wrong = apart.data > SYMMETRIC * values.max(axis=0)
+    if wrong.any():
+        k = int(wrong.argmax())
+        raise ValueError(
+            f"couplings must be symmetric, but the entry ({i[k]}, {j[k]}) is {values[0, k]:.6g} and the entry "
+            f"({j[k]}, {i[k]}) is {values[1, k]:.6g}: give (A + A.T) / 2, or A.maximum(A.T)"
+        )
+    return (matrix + mirrored) / 2
+
+
+def check_length(labels, n: int) -> None:
+    """Refuse labels that are not one per node."""
+    shape = np.shape(labels)
+    if shape != (n,):
+        raise ValueError(
+            f"labels must hold one class number per node, -1 if it is unknown: couplings have {n} nodes, but labels "
+            f"have shape {shape}"
+        )
+
+
+def check_table(unary, n: int) -> NDArray:
+    """The costs as a table with one row per node. Without costs the table has no columns."""
+    table = np.zeros((n, 0)) if unary is None else np.asarray(unary)
+    if table.ndim != 2 or len(table) != n:
+        raise ValueError(
+            f"unary must be a table with a row for each of the {n} nodes and a column per class, got shape "
+            f"{table.shape}"
+        )
+    if table.dtype.kind not in NUMBERS:
+        raise ValueError(f"unary must be real numbers, got an array of {table.dtype}")
+    return table
+
+
+def unary_costs(table: NDArray, labels: NDArray, n_classes: int) -> NDArray:
+    """Costs of the classes at the unlabelled nodes, shape (number of unlabelled nodes, n_classes)."""
+    free = np.flatnonzero(labels < 0)
+    columns = table.shape[1]
+    if not columns:
+        return np.zeros((len(free), n_classes))
+    if columns != n_classes:
+        raise ValueError(f"unary has {columns} columns for {n_classes} classes: give one column per class")
+    costs = table[free].astype(float)
+    wrong = np.argwhere(~np.isfinite(costs))
+    if len(wrong):
+        i, c = wrong[0]
+        raise ValueError(
+            f"the unary cost of class {c} at the node {free[i]} is {costs[i, c]}, which is not finite: give a large "
+            "cost to forbid a class, or a label to fix one"
+        )
+    return costs

@@ -14,8 +14,15 @@ from coxfield import threads
 from coxfield.engine.class_sums import sums_at
 from coxfield.engine.decision import prior_terms
 from coxfield.engine.store import store_bound
-from coxfield.field.arguments import check_labels, field_covariances, number_of_classes
-from coxfield.field.graph_arguments import check_couplings, check_length, check_table, unary_costs
+from coxfield.field.arguments import (
+    check_couplings,
+    check_labels,
+    check_length,
+    check_table,
+    field_covariances,
+    number_of_classes,
+    unary_costs,
+)
 from coxfield.kernels.graph import Graph
 from coxfield.kernels.held import all_held, hold
 from coxfield.kernels.named_rows import rows_named

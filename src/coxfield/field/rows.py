@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
-from coxfield.field.graph import listed_links
-from coxfield.field.linked_rows import LinkedRows
+from coxfield.field.edges import listed_links
 from coxfield.kernels.held import MOST
 from coxfield.kernels.values import values
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from coxfield.field.potts import LabelField
     from coxfield.kernels.protocol import Bound
+
+LINKS = 2**19  # per block: with fewer, a block costs more than its links
 
 
 class CouplingRows(Protocol):
@@ -121,3 +123,46 @@ def coupling_rows(field: LabelField, step: int) -> CouplingRows:
     users = np.arange(len(field.points))[:, None] == field.covariances.owner
     links = listed_links(field.points)
     return DenseRows(field.points, users, step) if links is None else LinkedRows(tuple(links), users)
+
+
+@dataclass(frozen=True)
+class LinkedRows:
+    """Couplings between linked nodes; `coxfield.field.rows.CouplingRows` says what the methods are for."""
+
+    links: tuple[sparse.csr_array, ...]
+    """For each different covariance, a symmetric matrix without a diagonal."""
+    users: NDArray
+    """Whether each class uses each covariance, shape (n_covariances, Q)."""
+    held = True
+
+    @cached_property
+    def blocks(self) -> list[slice]:
+        """Blocks of about `LINKS` links."""
+        n, most = self.links[0].shape[0], max(one.nnz for one in self.links)
+        step = max(1, n * LINKS // max(most, 1))
+        return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+    def values(self, k: int, rows: slice) -> sparse.csr_array:
+        """Sparse rows."""
+        return self.links[k][rows]
+
+    def before(self, values: sparse.csr_array, rows: slice) -> sparse.csr_array:
+        """A sparse triangle."""
+        return sparse.tril(values[:, rows], -1, format="csr")
+
+    @cached_property
+    def _upper(self) -> list[sparse.csr_array]:
+        return [sparse.triu(one, 1, format="csr") for one in self.links]
+
+    def after(self, k: int, rows: slice) -> NDArray:
+        """One number per link."""
+        return self._upper[k].data[self._entries(k, rows)]
+
+    def ends(self, k: int, rows: slice) -> tuple[NDArray, NDArray]:
+        """Two nodes per link."""
+        degrees = np.diff(self._upper[k].indptr[rows.start : rows.stop + 1])
+        i = np.repeat(np.arange(rows.start, rows.stop), degrees)
+        return i, self._upper[k].indices[self._entries(k, rows)]
+
+    def _entries(self, k: int, rows: slice) -> slice:
+        return slice(*self._upper[k].indptr[[rows.start, rows.stop]])

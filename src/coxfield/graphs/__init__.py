@@ -1,1 +1,1 @@
-"""Graphs of all points, labelled or not: neighbours, affinities, modes, and the heat covariances that they give."""
+"""Few labels among many points: graphs of all points, their spectra, and the experts that learn from both."""

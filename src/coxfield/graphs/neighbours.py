@@ -1,8 +1,13 @@
-"""The nearest neighbours of all points among themselves, and of new points among them.
+"""The nearest neighbours of points, and the weights of the edges between them.
 
-scikit-learn finds them: trees in few dimensions, blocks of distances in many. For many points of many features, blocks
-would take minutes. There the search runs on the leading principal components and proposes candidates. Their exact
-distances then decide. Sparse rows are compared by their angle.
+scikit-learn finds the neighbours: trees in few dimensions, blocks of distances in many. For many points of many
+features, blocks would take minutes. There the search runs on the leading principal components and proposes candidates.
+Their exact distances then decide. Sparse rows are compared by their angle. A `Frame` moves and scales points where
+squares of distances would lose digits or overflow.
+
+An edge between neighbours has the weight w_ij = exp(-a d_ij^2 / (s_i s_j)). With a scale s_i of its own, each point is
+joined to its nearest neighbours, however far they are. With one scale for all, weights follow the density: they fade
+where points are sparse, which is where classes part if the data have gaps.
 """
 
 from __future__ import annotations
@@ -14,24 +19,91 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from coxfield import threads
 from coxfield.engine.tiles import over_rows
-from coxfield.graphs.frame import Frame
 from coxfield.progress import progress
+from coxfield.utils.powers_of_two import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+
+SINGLE = np.dtype(np.float32)
+FAR = 1e3  # times the spread: beyond it, products of features lose too many digits of the distances
+EXTREME = {np.dtype(np.float64): 2.0**300, np.dtype(np.float32): 2.0**30}  # sizes whose squares may overflow
 MOST_WORK = 2e11  # products of features that an exact search may take: some ten seconds
 COMPONENTS = 48  # principal components that propose candidates
 EXTRA = 40  # candidates beyond the neighbours that are wanted
 ROWS = 512  # points whose candidates are compared at once
 AT_ONCE = 4096  # points whose neighbours are looked for at once: enough for speed, and few enough to tell of
 TREE_FEATURES = 10  # up to so many features trees are faster than blocks
+RANK = 7  # the neighbour whose distance is the scale of a point
+FAINTEST = 1e-200  # a weight below it counts as none, so that degrees do not underflow
+
+
+@dataclass(frozen=True)
+class Frame:
+    """How points are moved and scaled."""
+
+    origin: NDArray | None = None
+    """None if points stay where they are."""
+    unit: float = 1.0
+    """A power of two, so that no digit changes."""
+    precision: np.dtype = SINGLE
+    """Of the given points. New points of single precision may meet points that only double precision can hold."""
+
+    @classmethod
+    def of(cls, X) -> Frame:
+        """The frame of given points."""
+        return cls() if sparse.issparse(X) else cls.between(X.min(axis=0), X.max(axis=0))
+
+    @classmethod
+    def between(cls, least: NDArray, largest: NDArray) -> Frame:
+        """The frame of dense points whose features have these bounds."""
+        low, high = least / 2, largest / 2
+        middle, spread = low + high, float((high - low).max())
+        unit = float(2.0 ** np.round(np.log2(spread))) if spread > 0 else 1.0
+        extreme = EXTREME[low.dtype]
+        unit = unit if unit > extreme or unit * extreme < 1 else 1.0
+        moves = unit != 1 or float(np.abs(middle).max()) > FAR * spread
+        return cls(middle if moves else None, unit, low.dtype)
+
+    def place(self, X):
+        """Points in this frame."""
+        if sparse.issparse(X):
+            return normalize(_rows_in_units(X))
+        X = X.astype(np.result_type(X.dtype, self.precision), copy=False)
+        if self.origin is None:
+            return _within_reach(X)
+        # Halves, because the difference of two numbers may be too large for a number.
+        with np.errstate(over="ignore"):
+            return _within_reach((X / 2 - (self.origin / 2).astype(X.dtype)) / X.dtype.type(self.unit / 2))
+
+
+def _rows_in_units(X):
+    """Sparse rows, those of extreme size divided by a power of two: their angles stay."""
+    units = units_of(abs(X).max(axis=1).toarray().ravel().astype(float), X.dtype)
+    if (units == 1).all():
+        return X
+    X = sparse.csr_array(X, copy=True)
+    X.data = (X.data.astype(float) / np.repeat(units, np.diff(X.indptr))).astype(X.dtype)
+    return X
+
+
+def _within_reach(X: NDArray) -> NDArray:
+    """Points so far away that squares of their features would overflow are brought nearer, in the same direction."""
+    limit = X.dtype.type(EXTREME[X.dtype])
+    if max(X.max(initial=0), -X.min(initial=0)) <= limit:
+        return X
+    largest = np.finfo(X.dtype).max
+    X = np.clip(X, -largest, largest)
+    sizes = np.abs(X).max(axis=1, keepdims=True)
+    return X * np.minimum(1, limit / np.maximum(sizes, limit))
 
 
 @dataclass(frozen=True)
@@ -197,3 +269,81 @@ def _listed(distances: sparse.csr_array, count: int, *, own: bool) -> Neighbours
     distance = np.full(index.shape, np.inf)
     index[rows[near], place[near]], distance[rows[near], place[near]] = columns[near], lengths[near]
     return Neighbours(index, distance)
+
+
+@dataclass(frozen=True)
+class EdgeRule:
+    """A rule for the edge weights of a graph."""
+
+    neighbours: int
+    """Number of neighbours k that a point is joined to."""
+    sharpness: float = 1.0
+    """The factor a of the exponent."""
+    common: bool = False
+    """Whether all points share one scale, the median."""
+
+    @property
+    def name(self) -> str:
+        """What users see."""
+        if not self.common:
+            return f"{self.neighbours} neighbours"
+        return f"{self.neighbours} neighbours, one scale, sharpness {self.sharpness:g}"
+
+    def scales(self, found: Neighbours, typical: float | None = None) -> NDArray:
+        """The scale s_i of each point: the distance to its seventh neighbour, or to its last if it has fewer.
+
+        `typical` is the scale of a point that lies on all of these neighbours. By default it is the median.
+        """
+        near = found.distance[:, : min(RANK, self.neighbours, found.count)]
+        own = np.where(np.isfinite(near), near, 0).max(axis=1)  # a listed point may have fewer neighbours, or none
+        if typical is None:
+            positive = own[own > 0]
+            typical = float(np.median(positive)) if len(positive) else _longest(found)
+        return np.full(len(own), typical) if self.common else np.where(own > 0, own, typical)
+
+    def graph(self, found: Neighbours) -> sparse.csr_array:
+        """The symmetric graph of all points: the larger of w_ij and w_ji where only one is a neighbour of the other."""
+        scales = self.scales(found)
+        values = np.exp(-self._exponents(found, scales, scales))
+        values[values < FAINTEST] = 0
+        weights = self._sparse(found, values, len(scales))
+        weights.sum_duplicates()  # places without a neighbour repeat a column, with weight 0
+        return sparse.csr_array(weights.maximum(weights.T))
+
+    def shares(self, found: Neighbours, scales: NDArray) -> sparse.csr_array:
+        """The weights between new points and the points of a graph, one row per new point, adding up to 1."""
+        own = self.scales(found, typical=float(np.median(scales)))
+        exponents = self._exponents(found, own, scales)
+        least = exponents.min(axis=1, keepdims=True)  # far from all points, weights would underflow
+        values = np.exp(np.where(np.isfinite(least), least, 0) - exponents)
+        totals = values.sum(axis=1, keepdims=True)
+        return self._sparse(found, values / np.where(totals > 0, totals, 1), len(scales))
+
+    def _exponents(self, found: Neighbours, of_rows: NDArray, of_columns: NDArray) -> NDArray:
+        """a d_ij^2 / (s_i s_j) for the neighbours of each row."""
+        k = min(self.neighbours, found.count)
+        index, distance = found.index[:, :k], found.distance[:, :k]
+        with np.errstate(over="ignore"):  # infinitely far is far enough
+            return self.sharpness * (distance / of_rows[:, None]) * (distance / of_columns[index])
+
+    def _sparse(self, found: Neighbours, values: NDArray, n_columns: int) -> sparse.csr_array:
+        n, k = values.shape
+        index = found.index[:, :k].ravel().copy()  # SciPy sorts in place
+        return sparse.csr_array((values.ravel(), index, np.arange(0, n * k + 1, k)), shape=(n, n_columns))
+
+
+def _longest(found: Neighbours) -> float:
+    """The longest distance to a neighbour, 1 if all points are the same."""
+    return float(found.distance[np.isfinite(found.distance)].max(initial=0.0)) or 1.0
+
+
+def row_shares(weights: sparse.csr_array) -> sparse.csr_array:
+    """The weights of each row divided by their sum. A row without weight stays empty."""
+    largest = np.asarray(weights.max(axis=1).toarray(), dtype=float).ravel()
+    # Weights near the largest number have no finite sum, and the inverses of the smallest numbers are not finite.
+    _, exponents = np.frexp(largest)
+    rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))
+    values = np.ldexp(weights.data.astype(float), -exponents[rows])
+    totals = np.bincount(rows, values, minlength=weights.shape[0])
+    values /= np.where(totals > 0, totals, 1)[rows]
+    return sparse.csr_array((values, weights.indices, weights.indptr), shape=weights.shape)

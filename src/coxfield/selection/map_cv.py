@@ -16,8 +16,8 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from coxfield import threads
-from coxfield.field.cuts.solve import find
-from coxfield.field.graph import nearest_pairs
+from coxfield.field.edges import nearest_pairs
+from coxfield.field.solve import find
 from coxfield.kernels.values import bind_precisely
 from coxfield.selection.all_points import AllPoints
 from coxfield.selection.folds import folds, hide
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.field.graph import Pairs
+    from coxfield.field.edges import Pairs
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Covariance
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.field.sampling.chains import states
-from coxfield.field.sampling.swendsen_wang import PROPOSALS, SwendsenWang
+from coxfield.field.chains import states
+from coxfield.field.mcmc import PROPOSALS, SwendsenWang
 from coxfield.selection import uniform_label
 from coxfield.selection.folds import hide
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.engine.store import Labelled
-from coxfield.field.graph import nearest_pairs
+from coxfield.field.edges import nearest_pairs
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import free_length_scales, length_unit, variance_is_free

@@ -2,13 +2,14 @@
 
 import sys
 import warnings
+from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, fit, forget, label, messages, predict, reproduce, simulate, update
+from coxfield.apps.cli import check, fit, forget, label, messages, predict, simulate, update
 
 
 class CommandGroup(TyperGroup):
@@ -74,7 +75,23 @@ app.command()(forget.forget)
 app.command()(check.check)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
-app.command()(reproduce.reproduce)
+
+
+def reproduce() -> None:
+    """Compute the paper again; not installed yet."""
+    raise ValueError("the reproduction of the paper is not installed: pip install 'coxfield[report]'")
+
+
+def add_commands(group: str = "coxfield.commands") -> None:
+    """Add the commands that other distributions offer as entry points, and a word on what is not installed."""
+    offered = {entry.name: entry for entry in entry_points(group=group)}
+    for name, entry in offered.items():
+        app.command(name)(entry.load())
+    if "reproduce" not in offered:
+        app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(reproduce)
+
+
+add_commands()
 
 
 def main() -> None:

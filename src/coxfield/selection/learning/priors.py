@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # By kind of parameter: class means, constants of a kernel, and (None) all others. These are a compromise: in cross
-# validation on the training points of `apps/experiments/learning.py` no value is best on all data sets.
+# validation on the training points of `studies/learning.py` in paper/ no value is best on all data sets.
 DEVIATION = {"mean": 1.0, "constant_value": 3.0, None: 2.0}
 
 

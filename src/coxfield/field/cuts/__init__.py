@@ -1,1 +1,0 @@
-"""Labellings of least energy by minimum cuts, with proofs of how good they are."""

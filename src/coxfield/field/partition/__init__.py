@@ -1,1 +1,0 @@
-"""The partition function of the label field."""

@@ -1,1 +1,0 @@
-"""Few labels among many points: covariances of all points, weighed by leave-one-out, and what they say together."""
