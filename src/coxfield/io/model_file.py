@@ -136,7 +136,8 @@ def save(
         stream.write(archive.getbuffer())
         if digest is not None and (not path.is_file() or _digest(path.read_bytes()) != digest):
             raise ModelFileError(
-                f"{path} was changed by another program since it was read, so nothing was written: run the command again"
+                f"{path} was changed by another program since it was read, so nothing was written: run the command "
+                "again"
             )
 
 
@@ -285,7 +286,7 @@ def try_out(model: LGCPClassifier) -> None:
     with _refusing():
         model.get_params(deep=True)  # as `set_params` and `repr` need it
         X = model.X_fit_
-        if any(X.shape[0] * mixture.n_reference * _length_scales(mixture) > VALUES for mixture in _given_mixtures(model)):
+        if any(X.shape[0] * _values_per_point(mixture) > VALUES for mixture in _given_mixtures(model)):
             return  # the densities of all points would be computed first
         points = X[_rows(model)]
         labels, found = model.predict_with_proba(points)
@@ -318,8 +319,9 @@ def _refusing() -> Iterator[None]:
         raise Unsound(f"it cannot predict its own points ({type(error).__name__}: {quoted(str(error))})") from error
 
 
-def _length_scales(mixture: Mixture) -> int:
-    return sum(len(ladder.factors) for ladder in mixture.ladders)
+def _values_per_point(mixture: Mixture) -> int:
+    """How many kernel values the densities of one point take."""
+    return mixture.n_reference * sum(len(ladder.factors) for ladder in mixture.ladders)
 
 
 def _given_mixtures(model: LGCPClassifier) -> list[Mixture]:

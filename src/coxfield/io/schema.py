@@ -158,7 +158,7 @@ class _Walk:
         named = isinstance(loader, str) and isinstance(module, str) and isinstance(name, str)
         require(named and loader in LOADERS, f"its structure has a part of the kind {quoted(loader)}")
         kind = f"{module}.{name}"
-        if kind not in KNOWN.get(loader, (kind,)):
+        if kind not in KNOWN.get(str(loader), (kind,)):
             self.strangers[kind] = None
         if "file" in node:
             self._check_file(node)

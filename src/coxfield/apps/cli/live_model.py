@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -119,6 +119,6 @@ class LiveModel:
         ids = None if saved.ids is None else saved.ids.texts
         # Programs that know nothing of the lock may have replaced the file, or the file system has no locks.
         digest = saved.digest if self.output.resolve() == self.path.resolve() else None
-        names = {"target": saved.target, "features": saved.features, "id_column": saved.id_column}
+        names: dict[str, Any] = {"target": saved.target, "features": saved.features, "id_column": saved.id_column}
         model_file.save(model, self.output, **names, ids=ids, digest=digest)
         messages.print_summary(lines)
