@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 FORMAT = "coxfield model 4"
 DESCRIPTION = "coxfield.json"  # the member that has the names of the columns
 ROWS = 16  # of a trial
+REMOTE = 240  # further rows of a trial, where scores are the largest
 VALUES = 10**8  # kernel values that a trial may take
 LARGEST = 1e250  # of a score of a mixture: far from the points it is a product with factors that are larger
 
@@ -303,7 +304,7 @@ def _rows(model: LGCPClassifier) -> NDArray:
     mixture = model.kernel_
     densities = mixture.log_densities if isinstance(mixture, Mixture) and hasattr(model, "mixture_") else ()
     remote = [int(row) for log_q in densities or () for row in log_q.argmin(axis=1)[:ROWS]]
-    return np.unique([*np.linspace(0, model.X_fit_.shape[0] - 1, ROWS).astype(int).tolist(), *remote])
+    return np.unique([*np.linspace(0, model.X_fit_.shape[0] - 1, ROWS).astype(int).tolist(), *remote[:REMOTE]])
 
 
 @contextmanager
