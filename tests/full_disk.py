@@ -25,8 +25,8 @@ def fill(monkeypatch, room=10):
     monkeypatch.setattr(FullDisk, "room", room)
 
     def open_full(self, mode="r", *arguments, **options):
-        if mode == "xb":
-            return io.BufferedWriter(FullDisk(os.fspath(self), "x"))
+        if mode == "r+b":
+            return io.BufferedWriter(FullDisk(os.fspath(self), "r+"))
         return original(self, mode, *arguments, **options)
 
     monkeypatch.setattr(Path, "open", open_full)

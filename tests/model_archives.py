@@ -6,14 +6,15 @@ import zipfile
 
 import numpy as np
 
-from coxfield.io import checksum, schema
+from coxfield.io import archive as limits
+from coxfield.io import schema
 from coxfield.io.model_file import DESCRIPTION
 
 
 def taken_apart(path):
     """Name -> bytes of all members but the checksum, in their order."""
     with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if name != checksum.MEMBER}
+        return {name: archive.read(name) for name in archive.namelist() if name != limits.CHECKSUM}
 
 
 def put_together(members, path, **options):
@@ -22,7 +23,7 @@ def put_together(members, path, **options):
     with zipfile.ZipFile(buffer, "w", **options) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-        checksum.add_checksum(archive)
+        limits.add_checksum(archive)
     path.write_bytes(buffer.getvalue())
 
 

@@ -209,3 +209,37 @@ def test_the_library_imports_no_dask():
         "import sys, coxfield.estimators.supervised, coxfield.estimators.semi_supervised\nprint('dask' in sys.modules)"
     )
     assert run_without((), code).stdout == "False\n"
+
+
+@pytest.mark.parametrize("rows", [10_000, 20, None])
+@pytest.mark.parametrize("chunks", [(0, 45, 45), (45, 0, 45), (45, 45, 0), (30, 0, 0, 60)], ids=str)
+@pytest.mark.parametrize("name", ["dense", "sparse", "per class"])
+def test_an_empty_chunk_changes_nothing(name, chunks, rows):
+    of = case(name)
+    fits = [
+        DaskLGCPClassifier(of.kernel if name == "per class" else None, selection_rows=rows, random_state=0).fit(
+            chunked(of.X, 45).rechunk((sizes, D)), chunked(of.y, 45).rechunk((sizes,))
+        )
+        for sizes in (tuple(size for size in chunks if size), chunks)
+    ]
+    np.testing.assert_array_equal(fits[1].selection_path_["loo_error"], fits[0].selection_path_["loo_error"])
+    found, expected = (fit.predict_proba(chunked(of.Q, 20)).compute() for fit in fits)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rows", [10_000, 5, None])
+@pytest.mark.parametrize("zeros", [slice(0, 30), slice(30, 60), slice(60, 90), slice(10, 88)], ids=str)
+def test_a_chunk_of_weight_zero_is_as_if_it_were_not_there(zeros, rows):
+    X, y, Q = points()
+    y = np.arange(N) % 2
+    weights = np.ones(N)
+    weights[zeros] = 0
+    kept = weights > 0
+    here = LGCPClassifier(selection="loo_error").fit(X[kept], y[kept])
+    there = DaskLGCPClassifier(selection_rows=rows, random_state=0)
+    there.fit(chunked(X, 30), chunked(y, 30), chunked(weights, 30))
+    if rows == 5:  # of those that count
+        assert there.loo_error_ * 5 == pytest.approx(round(there.loo_error_ * 5))
+    else:
+        assert_close(there.kernel_.theta, here.kernel_.theta, terms=N)
+        np.testing.assert_allclose(there.predict_proba(Q), here.predict_proba(Q), rtol=1e-6)

@@ -138,7 +138,10 @@ NOT_LABELS = {
         [10**30, 1, 1, 1],
         "y holds the integer 1000000000000000000000000000000 in row 0, .*: write such labels as text",
     ),
-    "larger than 64 bits": ([1, 2**63, 1, 1], "y holds the integer 9223372036854775808 in row 1, .* 64-bit integers"),
+    "larger than 64 bits": ([1, 2**64, 1, 1], "y holds the integer 18446744073709551616 in row 1, .* 64-bit integers"),
+    "of both signs": ([-2, 2**63, 1, 1], "y holds the integer 9223372036854775808 in row 1, .* 64-bit integers"),
+    "a zero byte at the end": (["a", "a\0", "b", "b"], "y holds 'a.x00' in row 1, which ends in a zero byte: write it"),
+    "a zero byte of bytes": ([b"a", b"a\0", b"b", b"b"], "y holds b'a.x00' in row 1, which ends in a zero byte: write"),
     "infinity": ([0.0, np.inf, 1.0, 0.0], "Input y contains infinity in row 1, which names no class: remove the row"),
     "a set": ({0, 1, 2, 3}, "y must be a list or an array with one label per row, got a set: give a list"),
     "a mapping": ({0: 1, 1: 0, 2: 1, 3: 0}, "y must be a list or an array with one label per row, got a dict"),
@@ -203,3 +206,11 @@ def test_classes_are_sorted_and_numbered():
 def test_labels_that_make_no_two_classes_are_refused(y, words):
     with pytest.raises(ValueError, match=words):
         class_numbers(np.array(y), LGCPClassifier())
+
+
+@pytest.mark.parametrize("y", [[3, 2**64 - 1, 3], np.array([3, 2**64 - 1, 3], dtype=np.uint64)], ids=["list", "array"])
+def test_unsigned_integers_are_classes_also_beside_unknown_ones(y):
+    X = np.zeros((4, 1))
+    assert complete_labels(y, X[:3], None).tolist() == [3, 2**64 - 1, 3]
+    classes, codes = known_class_numbers([*np.asarray(y, dtype=object), None], None, X, None)
+    assert (classes.tolist(), codes.tolist()) == ([3, 2**64 - 1], [0, 1, 0, -1])

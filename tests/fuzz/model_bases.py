@@ -10,10 +10,12 @@ import numpy as np
 import skops.io
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
-from sklearn.preprocessing import StandardScaler
+from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
 
 from coxfield import LGCPClassifier
-from coxfield.io import model_file, older_format
+from coxfield.io import model_file, schema
 from coxfield.kernels.member import Member
 
 FEATURES = ["a", "b", "c"]
@@ -49,6 +51,8 @@ def _models():
     names = np.array(["cat", "dog"])[y]
     by_class = {"cat": RBF(1.0), "dog": 2.0 * Matern(np.array([1.0, 2.0, 3.0]), nu=1.5)}
     own_bank = [Member(transform=StandardScaler()), Member(RBF(0.5) + RBF(2.0)), Member(Matern(1.0, nu=1.5))]
+    coordinates = make_pipeline(MinMaxScaler(clip=True), AdditiveChi2Sampler())
+    grown = [Member(transform=each) for each in (coordinates, PolynomialFeatures(2), RBFSampler(n_components=5))]
     return {
         "default": LGCPClassifier().fit(X, y),
         "strings and weights": LGCPClassifier().fit(X, names, sample_weight=weights),
@@ -57,6 +61,7 @@ def _models():
         "single precision": LGCPClassifier().fit(X.astype(np.float32), names),
         "sparse": LGCPClassifier([Member(), Member(transform="standardised")]).fit(sparse.csr_array(X), names),
         "own bank": LGCPClassifier(own_bank).fit(X, y == 1),
+        "more coordinates": LGCPClassifier(grown).fit(X, names),
         "called": LGCPClassifier(RBF(1.0) + DotProduct(), selection=None).fit(X, 2 * y),
         NAMED: LGCPClassifier(selection="loo_error").fit(X, names),
         "rows that came and went": _lively(X, names, weights),
@@ -73,7 +78,7 @@ def _in_format_2(model):
     """A file as it was written before there were checksums."""
     names = {"target": "species", "features": FEATURES, "id_column": None}
     buffer = io.BytesIO()
-    skops.io.dump({"format": older_format.FORMAT, "version": "0.1.0", **names, "model": model}, buffer)
+    skops.io.dump({"format": schema.FORMAT_2, "version": "0.1.0", **names, "model": model}, buffer)
     return buffer.getvalue()
 
 

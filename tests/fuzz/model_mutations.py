@@ -6,7 +6,8 @@ import zipfile
 
 import numpy as np
 
-from coxfield.io import checksum, schema
+from coxfield.io import archive as limits
+from coxfield.io import schema
 
 NUMBERS = [0, -1, 1, 2, 3, 1.5, -2.5, 1e-320, 1e-200, 1e200, 1.7e308, 2**63, 10**30, -(10**18)]
 ODD = [float("nan"), float("inf"), float("-inf")]
@@ -27,13 +28,14 @@ CLASSES = [
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.decomposition._pca.PCA",
+    "sklearn.kernel_approximation.AdditiveChi2Sampler",
     "sklearn.gaussian_process.kernels.RBF",
     "sklearn.gaussian_process.kernels.Matern",
     "sklearn.gaussian_process.kernels.Sum",
     "sklearn.gaussian_process.kernels.WhiteKernel",
     "sklearn.gaussian_process.kernels.CompoundKernel",
     "sklearn.linear_model._logistic.LogisticRegression",
-    "sklearn.preprocessing._data.PolynomialFeatures",
+    "sklearn.preprocessing._polynomial.PolynomialFeatures",
     "sklearn.preprocessing._data.StandardScaler",
     "coxfield.estimators.supervised.LGCPClassifier",
     "coxfield.kernels.called.Called",
@@ -85,7 +87,7 @@ def edited(content, rng):
     """A file of which one part was changed, and the checksum computed again."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    has_checksum = members.pop(checksum.MEMBER, None) is not None
+    has_checksum = members.pop(limits.CHECKSUM, None) is not None
     notes = []
     for _ in range(1 if rng.random() < 0.8 else int(rng.integers(2, 5))):
         edit = pick(rng, [_edit_structure] * 5 + [_edit_array] * 5 + [_edit_description, _edit_members])
@@ -103,7 +105,7 @@ def _archive(members, rng, has_checksum):
         for name, content in members.items():
             archive.writestr(name, content)
         if has_checksum:
-            checksum.add_checksum(archive)
+            limits.add_checksum(archive)
     return buffer.getvalue()
 
 

@@ -4,6 +4,7 @@ import io
 import re
 import shutil
 import string
+import tracemalloc
 import zipfile
 from typing import ClassVar
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import skops.io
 from scipy import sparse
+from sklearn.kernel_approximation import AdditiveChi2Sampler
 
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
@@ -81,9 +83,34 @@ def test_types_that_a_model_has_no_need_of_are_named_and_refused(path, stranger,
     change(path, ["verbose"], structure_of(taken_apart(path.with_name("stranger.skops"))))
     with pytest.raises(
         ModelFileError,
-        match=f"is refused as unsafe: it contains {re.escape(name)}, which is no part of a model",
+        match=f"because it contains {re.escape(name)}, which a model file does not hold for safety",
     ):
         model_file.load(path)
+
+
+@pytest.mark.parametrize("where", [("kernel_", "ladders", 0, "transform", "fitted"), ("kernel", 0, "transform")])
+def test_a_transformer_that_would_fill_the_memory_is_refused_before_it_is_called(path, where, monkeypatch):
+    """A small file may ask for any amount of coordinates. It has a checksum that is right."""
+    features = AdditiveChi2Sampler(sample_steps=2, sample_interval=0.5)
+    model = LGCPClassifier([Member(transform=features)]).fit(np.abs(X), NAMES)
+    save(model, path)
+    assert model_file.load(path).model.kernel_.ladders[0].transform.fitted.sample_steps == 2
+    change(path, (*where, "sample_steps"), plain(10**9))
+    assert path.stat().st_size < 50_000
+    called = AdditiveChi2Sampler.transform
+
+    def transform(self, X):
+        assert self.sample_steps == 2
+        return called(self, X)
+
+    monkeypatch.setattr(AdditiveChi2Sampler, "transform", transform)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="sample_steps of a AdditiveChi2Sampler is 1000000000, and 1000 is"):
+            model_file.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_names_of_types_are_few_and_on_one_line(path):
@@ -93,7 +120,7 @@ def test_names_of_types_are_few_and_on_one_line(path):
         del node["content"]
     several = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": odd}
     change(path, ["verbose"], several)
-    with pytest.raises(ModelFileError, match=r"is refused as unsafe: .* and 14 more, which is no part") as caught:
+    with pytest.raises(ModelFileError, match=r"because it contains .* and 14 more, which a model file") as caught:
         model_file.load(path)
     assert "\n" not in str(caught.value)
     assert str(caught.value).isascii()

@@ -190,7 +190,7 @@ def test_ids_are_text(values, texts):
     [
         (["a", None, " "], "Column 'name' of .* is blank in 2 of 3 rows, first in row 2: .* fill in their ids"),
         ([1, None], "Column 'name' of .* is blank in 1 of 2 rows, first in row 2"),
-        ([[1], [2]], r"is of type List\(Int64\): ids must be text or numbers"),
+        ([[1], [2]], r"is of type List\(Int64\), and ids must be text or numbers"),
         (["a", "b\0"], "holds an id with a zero byte"),
     ],
 )
@@ -205,3 +205,51 @@ def test_one_class_is_enough_if_it_is_said():
     assert table(y=["a", "a"]).labels("y", least=1).tolist() == ["a", "a"]
     with pytest.raises(TableError, match="is blank in 1 of 2 rows"):
         table(y=["a", None]).labels("y", least=1)
+
+
+ODD = {
+    "list": pl.Series([[1], [2]]),
+    "array": pl.Series([[1, 2], [3, 4]], dtype=pl.Array(pl.Int64, 2)),
+    "struct": pl.Series([{"k": 1}, {"k": 2}]),
+    "binary": pl.Series([b"1", b"2"]),
+    "duration": pl.Series([1, 2]).cast(pl.Duration("us")),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_ids_that_are_neither_text_nor_numbers_are_refused_in_a_sentence(kind):
+    with pytest.raises(TableError, match=r"Column 'id' of t is of type .*, and ids must be text or numbers: write"):
+        Table("t", pl.DataFrame({"id": ODD[kind]})).ids("id")
+
+
+def test_classes_of_128_bits_are_integers_unless_they_are_too_large():
+    def labels(*values):
+        return Table("t", pl.DataFrame({"y": pl.Series(values, dtype=pl.Int128)})).labels("y")
+
+    assert labels(3, -(2**63), 2**63 - 1).tolist() == [3, -(2**63), 2**63 - 1]
+    with pytest.raises(TableError, match=f"holds the integer {2**63}, which is beyond 64-bit integers: write such"):
+        labels(3, 2**63)
+
+
+def test_unsigned_classes_stay_what_they_are():
+    column = pl.Series("y", [2**64 - 1, 3], dtype=pl.UInt64)
+    assert Table("t", pl.DataFrame(column)).labels("y").tolist() == [2**64 - 1, 3]
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+def test_classes_with_a_zero_byte_which_numpy_would_drop_are_refused(kind):
+    table = Table("t", pl.DataFrame({"y": pl.Series(["p", "p\0", "q"]).cast(kind)}))
+    with pytest.raises(TableError, match="Column 'y' of t holds a class with a zero byte: write classes as plain text"):
+        table.labels("y")
+
+
+def test_names_of_columns_are_listed_a_fixed_number_of_times(monkeypatch):
+    """Polars makes a new list of all names each time. One per column takes a minute for 20,000 columns."""
+    names = [f"c{number}" for number in range(300)]
+    table = Table("t", pl.DataFrame(np.ones((2, 300)), schema=names))
+    asked = []
+    listing = pl.DataFrame.columns.fget
+    monkeypatch.setattr(pl.DataFrame, "columns", property(lambda self: asked.append(1) or listing(self)))
+    assert table.feature_names(apart=("c0",), only=names[1:], drop=()) == names[1:]
+    assert table.features(names).shape == (2, 300)
+    assert len(asked) < 20

@@ -114,7 +114,7 @@ WRONG = [
     ("one kernel", {"mean": {"a": np.exp}}, "mean is not made of numbers and names"),
     ("one kernel", {"kernel": RBF(np.nan)}, "length_scale of RBF is nan"),
     ("one kernel", {"kernel": [3]}, "kernel is a int, not a Member"),
-    ("one kernel", {"kernel": [Member(transform=3)]}, "the transform of a member is no transformer"),
+    ("one kernel", {"kernel": [Member(transform=3)]}, "a representation is a int, which is not one of"),
     ("one kernel", {"kernel": [Member(alphas=np.exp)]}, "alphas of a member are no numbers"),
     ("one kernel", {"predict": np.exp}, "the model has an entry .* that hides a part of its class"),
     ("one kernel", {"_precision": 3}, "the model has an entry .* that hides a part of its class"),

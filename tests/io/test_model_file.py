@@ -1,7 +1,10 @@
 """Models in files: what comes back is what was saved, and what is no model is refused before anything is built."""
 
+import itertools
 import os
+import threading
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -183,14 +186,14 @@ def test_models_go_into_skops_files_in_folders_that_exist(tmp_path):
 
 def test_a_model_that_could_not_be_loaded_is_not_saved(path):
     model = LGCPClassifier(OwnKernel(1.0), selection=None).fit(X, NAMES)
-    with pytest.raises(ModelFileError, match=r"A model that contains .*OwnKernel cannot be saved"):
+    with pytest.raises(ModelFileError, match=r"cannot be saved, because it contains .*OwnKernel, which a model file"):
         save(model, path)
     assert not path.exists()
 
 
 def test_a_transformer_of_the_user_is_named_and_not_saved(path):
     model = LGCPClassifier([Member(), Member(transform=OwnTransformer())]).fit(X, NAMES)
-    with pytest.raises(ModelFileError, match=r"OwnTransformer cannot be saved.*transformers of scikit-learn"):
+    with pytest.raises(ModelFileError, match=r"OwnTransformer, which .* of the transformers .*, PCA, "):
         save(model, path)
     assert not path.exists()
 
@@ -275,3 +278,34 @@ def test_a_model_of_a_data_frame_comes_back(path):
     np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
     assert loaded.feature_names_in_.dtype == object
     assert loaded.feature_names_in_.tolist() == ["a", "b"]
+
+
+def test_a_file_that_is_replaced_all_the_time_is_read_as_one_or_the_other(path):
+    """Names, rows and ids come from the same file, which `load` reads once."""
+    contents = []
+    for rows, letter in ((40, "a"), (60, "b")):
+        ids = [f"{letter}{row}" for row in range(rows)]
+        model = LGCPClassifier(selection="loo_error").fit(X[:rows], NAMES[:rows])
+        save(model, path, features=[f"{letter}1", f"{letter}2"], ids=ids)
+        contents.append(path.read_bytes())
+    stop = threading.Event()
+
+    def replace():
+        for content in itertools.cycle(contents):
+            part = path.with_name("part")
+            part.write_bytes(content)
+            part.replace(path)
+            if stop.is_set():
+                return
+
+    found = set()
+    with ThreadPoolExecutor(1) as pool:
+        replacing = pool.submit(replace)
+        try:
+            for _ in range(100):
+                saved = model_file.load(path)
+                found.add((saved.features, len(saved.model.y_fit_), saved.ids.texts[0], len(saved.ids)))
+        finally:
+            stop.set()
+        replacing.result()
+    assert found == {(("a1", "a2"), 40, "a0", 40), (("b1", "b2"), 60, "b0", 60)}

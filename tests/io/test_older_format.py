@@ -1,8 +1,6 @@
 """Files of formats 2 and 3 are still read, and checked like the others. Older ones are refused."""
 
-import io
 import json
-import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +11,10 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression
 
 from coxfield import LGCPClassifier
-from coxfield.io import model_file, older_format
+from coxfield.io import model_file, schema
 from coxfield.io.model_file import ModelFileError
 from coxfield.kernels.member import Member
-from model_archives import put_together, taken_apart
+from model_archives import put_together, structure_of, taken_apart
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 2))
@@ -37,7 +35,7 @@ def path(tmp_path):
 def save(model, path, **entries):
     """What `save` wrote before there were checksums."""
     names = {"target": "species", "features": ["a", "b"], "id_column": "name", "version": "0.0.9"}
-    skops.io.dump({"format": older_format.FORMAT, **names, "model": model, **entries}, path)
+    skops.io.dump({"format": schema.FORMAT_2, **names, "model": model, **entries}, path)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -51,7 +49,7 @@ def test_models_of_format_2_come_back(path, name):
 
 
 def test_models_of_format_1_are_refused(path):
-    save(MODELS["one kernel"], path, format=older_format.UNREADABLE)
+    save(MODELS["one kernel"], path, format=schema.UNREADABLE)
     with pytest.raises(ModelFileError, match=r"written by an older version of coxfield, .* fit the model again"):
         model_file.load(path)
 
@@ -88,30 +86,27 @@ def test_nothing_is_computed_before_the_content_is_checked(path, monkeypatch):
 
 @pytest.mark.parametrize("structure", [None, [], {}, {"content": []}, {"content": {"format": {"content": "["}}}])
 def test_a_structure_without_a_format_has_none(structure):
-    assert older_format.format_of(structure) is None
+    assert schema.format_of(structure) is None
 
 
 def test_the_state_takes_the_place_of_the_model(path):
     save(MODELS["by class"], path)
-    with zipfile.ZipFile(path) as archive:
-        structure = json.loads(archive.read("schema.json"))
-        assert older_format.format_of(structure) == older_format.FORMAT
-        changed = older_format.with_state(archive, structure, LGCPClassifier)
-    with zipfile.ZipFile(io.BytesIO(changed)) as archive:
-        found = json.loads(archive.read("schema.json"))["content"]["model"]
+    structure = structure_of(taken_apart(path))
+    assert schema.format_of(structure) == schema.FORMAT_2
+    found = schema.with_state(structure, LGCPClassifier)["content"]["model"]
     assert found["__loader__"] == "DictNode"
     assert "X_fit_" in found["content"]
 
 
 def without_later_parameters(state):
-    return {name: value for name, value in state.items() if name not in older_format.ADDED}
+    return {name: value for name, value in state.items() if name not in schema.ADDED}
 
 
 def save_format_3(model, path):
     """What `save` wrote before there were ids, and before some parameters."""
     names = {"version": "0.1.0", "target": "species", "features": ["a", "b"], "id_column": "name"}
     skops.io.dump(without_later_parameters(model.__getstate__()), path)
-    description = json.dumps({"format": older_format.WITHOUT_IDS, **names}).encode()
+    description = json.dumps({"format": schema.WITHOUT_IDS, **names}).encode()
     put_together({**taken_apart(path), model_file.DESCRIPTION: description}, path)
 
 
@@ -135,6 +130,6 @@ def test_models_of_format_2_without_later_parameters_come_back(path, monkeypatch
 
 
 def test_later_parameters_have_their_defaults():
-    assert older_format.ADDED.items() <= LGCPClassifier().get_params().items()
-    assert older_format.completed({"random_state": 3}) == {"selection_part": 1.0, "random_state": 3}
-    assert older_format.completed(None) is None
+    assert schema.ADDED.items() <= LGCPClassifier().get_params().items()
+    assert schema.completed({"random_state": 3}) == {"selection_part": 1.0, "random_state": 3}
+    assert schema.completed(None) is None

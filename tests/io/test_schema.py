@@ -1,13 +1,15 @@
 """The structure of an archive: known nodes only, not too many, and no object by number alone."""
 
 import copy
+import importlib
 
 import numpy as np
 import pytest
 import skops.io
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from coxfield import LGCPClassifier
 from coxfield.io import schema
 from coxfield.io.requirements import Unsound
 from coxfield.io.schema import check_schema
@@ -32,7 +34,7 @@ def whole(node):
     [
         {"a": [1, 2.5, None, "x", (True,)], 3: {"b": np.eye(3)}},
         [RBF(np.float64(2.0)), RBF(np.array([1.0, 2.0]))],
-        OneHotEncoder().fit([[1], [2]]),
+        StandardScaler().fit([[1], [2]]),
         np.array(["a", "b"], dtype=object),
         np.sin,
         {"now": slice(1, 2), "then": np.dtype(float), "draws": np.random.RandomState(0)},
@@ -125,3 +127,29 @@ def test_a_file_belongs_to_one_object(tmp_path):
     first["__id__"] += 1
     with pytest.raises(Unsound, match="two arrays in its structure have the same file"):
         check_schema(found)
+
+
+@pytest.mark.parametrize("name", schema.TRUSTED)
+def test_what_is_trusted_are_classes_that_exist(name):
+    module, _, kind = name.rpartition(".")
+    assert isinstance(getattr(importlib.import_module(module), kind), type)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ([LGCPClassifier()], "coxfield.estimators.supervised.LGCPClassifier"),
+        ({"a": OneHotEncoder().fit([[1], [2]])}, "sklearn.preprocessing._encoders.OneHotEncoder"),
+        (np.add, "numpy.add"),
+    ],
+    ids=["model", "transformer", "function"],
+)
+def test_types_that_are_no_part_of_a_model_are_named(tmp_path, value, name):
+    with pytest.raises(Unsound, match=f"it contains {name}, which a model file does not hold for safety"):
+        check_schema(structure(value, tmp_path / "a.skops"))
+
+
+def test_many_strangers_are_counted(tmp_path):
+    kinds = [type(f"Kind{k}", (), {"__module__": f"some.module{k}"}) for k in range(schema.MOST_NAMES + 2)]
+    with pytest.raises(Unsound, match="and 2 more, which a model file does not hold"):
+        check_schema(structure([kind() for kind in kinds], tmp_path / "a.skops"))

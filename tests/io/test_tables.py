@@ -3,6 +3,7 @@
 import gzip
 import os
 
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
@@ -191,3 +192,35 @@ def test_a_gzip_file_with_a_wrong_byte_is_named(tmp_path):
     path.write_bytes(bytes(content))
     with pytest.raises(TableError, match=r"data.csv.gz cannot be read as gzip: .*invalid block type"):
         tables.read(path)
+
+
+ODD = {
+    "list": pl.Series([[1], [2]]),
+    "struct": pl.Series([{"k": 1}, {"k": 2}]),
+    "binary": pl.Series([b"1", b"2"]),
+    "duration": pl.Series([1, 2]).cast(pl.Duration("us")),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_columns_that_csv_cannot_hold_are_refused_in_a_sentence(tmp_path, kind):
+    rows = pl.DataFrame({"a": [1, 2], "id": ODD[kind]})
+    for ending in (".csv", ".csv.gz"):
+        with pytest.raises(TableError, match=r"Column 'id' is of type .*, which CSV cannot hold: give an output file"):
+            tables.write(rows, tmp_path / f"a{ending}")
+    with pytest.raises(TableError, match="which CSV cannot hold"):
+        tables.check_columns(rows, None)
+    assert list(tmp_path.iterdir()) == []
+    tables.check_columns(rows, tmp_path / "a.parquet")
+    tables.write(rows, tmp_path / "a.parquet")
+    assert_frame_equal(pl.read_parquet(tmp_path / "a.parquet"), rows)
+
+
+def test_names_of_columns_are_listed_a_fixed_number_of_times(tmp_path, monkeypatch):
+    """Polars makes a new list of all names each time. One per column takes a minute for 20,000 columns."""
+    names = [f"c{number}" for number in range(300)]
+    pl.DataFrame(np.ones((2, 300)), schema=names).write_csv(tmp_path / "a.csv")
+    asked, listing = [], pl.DataFrame.columns.fget
+    monkeypatch.setattr(pl.DataFrame, "columns", property(lambda self: asked.append(1) or listing(self)))
+    assert tables.read(tmp_path / "a.csv", numbers=names[:3]).rows.width == 300
+    assert len(asked) < 20

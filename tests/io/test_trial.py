@@ -9,9 +9,9 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.preprocessing import FunctionTransformer
 
 from coxfield import LGCPClassifier
-from coxfield.io import trial
+from coxfield.io import model_file
+from coxfield.io.model_file import revived, try_out
 from coxfield.io.requirements import Unsound
-from coxfield.io.trial import revived, try_out
 from coxfield.kernels.member import Member
 
 RNG = np.random.default_rng(3)
@@ -65,5 +65,5 @@ def test_a_trial_does_not_compute_the_densities_of_many_points(monkeypatch):
     monkeypatch.setattr(LGCPClassifier, "predict_with_proba", None)
     with pytest.raises(Unsound, match="it cannot predict its own points"):
         try_out(model)
-    monkeypatch.setattr(trial, "VALUES", 1)
+    monkeypatch.setattr(model_file, "VALUES", 1)
     try_out(model)

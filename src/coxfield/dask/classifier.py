@@ -194,16 +194,14 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         return chosen, {"selection_path_": table, "loo_error_": path.chosen("loo_error")}
 
     def _drawn(self, shards: Shards) -> dict[int, NDArray] | None:
-        """Rows of each chunk whose losses count; None for all of them."""
-        lengths = shards.known.lengths
-        n = sum(lengths)
+        """Rows of each shard whose losses count, without those of weight zero; None for all of them."""
         if self.selection_rows is None:
             return None
-        most = whole_number("selection_rows", self.selection_rows)
+        ends = np.cumsum(shards.known.kept)
+        n, most = int(ends[-1]), whole_number("selection_rows", self.selection_rows)
         rows = np.arange(n) if n <= most else np.sort(generator(self.random_state).choice(n, most, replace=False))
-        ends = np.cumsum(lengths)
         of = np.searchsorted(ends, rows, side="right")
-        return {int(k): rows[of == k] - shards.starts[k] for k in np.unique(of)}
+        return {int(k): rows[of == k] - (ends[k] - shards.known.kept[k]) for k in np.unique(of)}
 
     @property
     def X_fit_(self) -> Any:  # noqa: N802

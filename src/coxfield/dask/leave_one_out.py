@@ -59,12 +59,11 @@ count_bytes(LabelledBlock, PathBlock)
 
 
 def rows_of(model: Model, chosen: NDArray | None, number: int, X, y, weights) -> LabelledBlock:
-    """Rows of a shard as queries, all of them or some of the rows of its chunk."""
+    """Rows of a shard as queries, all of them or some."""
     shard = model.shard(number, X, y, weights)
     points, rows = shard.labelled, shard.rows
     if chosen is not None:
-        some = np.flatnonzero(np.isin(rows, chosen))
-        points, rows = points[some], rows[some]
+        points, rows = points[chosen], rows[chosen]
     return LabelledBlock(Block(points.X, np.full(len(rows), number), rows), points.y, points.counts)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 INTEGERS = range(-(2**63), 2**63)  # that NumPy holds beside each other
+UNSIGNED = range(2**64)  # likewise
 KINDS = "biufSUmM"  # of arrays whose values can name classes
 NAMES = (str, bytes, Real, np.bool_, np.datetime64, np.timedelta64)  # types of values that can
 
@@ -188,10 +189,13 @@ def _usable(y: NDArray, known: NDArray) -> NDArray:
 
 def _of_one_type(labels: list, rows: NDArray) -> NDArray:
     """Labels of Python as an array. They must be all text or all something else that can be sorted."""
+    unsigned = all(type(label) is int and label in UNSIGNED for label in labels) and max(labels) not in INTEGERS
     for label, row in zip(labels, rows, strict=True):
         if not isinstance(label, NAMES):
             raise ValueError(_no_name(label, row))
-        if isinstance(label, int) and label not in INTEGERS:
+        if isinstance(label, str | bytes) and label and label[-1] in ("\0", 0):  # arrays lose it
+            raise ValueError(f"y holds {_brief(label)} in row {row}, which ends in a zero byte: write it without")
+        if isinstance(label, int) and label not in INTEGERS and not unsigned:
             raise ValueError(
                 f"y holds the integer {_brief(label)} in row {row}, which is beyond 64-bit integers: write such "
                 "labels as text"
@@ -203,7 +207,7 @@ def _of_one_type(labels: list, rows: NDArray) -> NDArray:
             f"y holds text and other labels, {labels[word]!r} in row {rows[word]} and {labels[other]!r} in row "
             f"{rows[other]}: write all labels as text, or none"
         )
-    found = np.array(labels)
+    found = np.array(labels, dtype=np.uint64 if unsigned else None)
     if found.dtype.kind not in KINDS:
         raise ValueError(_no_name(labels[0], rows[0]))
     return found

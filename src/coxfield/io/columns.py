@@ -36,7 +36,8 @@ class Table:
 
     def require(self, columns: Iterable[str]) -> None:
         """Refuse a table without these columns."""
-        missing = [column for column in columns if column not in self.rows.columns]
+        present = set(self.rows.columns)
+        missing = [column for column in columns if column not in present]
         if missing:
             kind = "column" if len(missing) == 1 else "columns"
             has = f"{listed(self.rows.columns)}{_separator_hint(self.rows.columns)}"
@@ -59,9 +60,13 @@ class Table:
     def features(self, names: Sequence[str]) -> NDArray:
         """The feature columns as a matrix of finite numbers: float32 if all columns are float32, otherwise float64."""
         self.require(names)
-        columns = [self._numbers(name) for name in names]
-        precision = pl.Float32 if all(column.dtype == pl.Float32 for column in columns) else pl.Float64
-        return pl.DataFrame(columns).cast(precision).to_numpy()
+        columns = self.rows.select(names)
+        if all(map(_holds_numbers, columns.dtypes)):
+            precision = pl.Float32 if set(columns.dtypes) == {pl.Float32} else pl.Float64
+            X = columns.cast(precision).to_numpy()
+            if np.isfinite(X).all():
+                return X
+        return np.column_stack([self._numbers(name) for name in names])  # one of them is refused
 
     def weights(self, name: str) -> NDArray:
         """A column of weights: finite numbers that are not negative."""
@@ -82,8 +87,11 @@ class Table:
         """The ids of all rows as text. Several rows may have the same id. Blank cells are refused."""
         self.require([name])
         column = self.rows[name]
-        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise TableError(f"Column {name!r} of {self.name} is of type {column.dtype}: ids must be text or numbers")
+        if not is_writable(column.dtype):
+            raise TableError(
+                f"Column {name!r} of {self.name} is of type {column.dtype}, and ids must be text or numbers: write the "
+                "ids in this way, or name another column"
+            )
         self._refuse_blanks(name, "their ids")
         texts = column.cast(pl.String)
         if texts.str.contains("\0", literal=True).any():
@@ -137,6 +145,10 @@ class Table:
         if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
             column = column.cast(pl.String)
             self._refuse_fractions(column.cast(pl.Float64, strict=False), target)
+            if column.str.contains("\0", literal=True).any():  # NumPy would drop it at the end of a text
+                raise TableError(
+                    f"Column {target!r} of {self.name} holds a class with a zero byte: write classes as plain text"
+                )
             return column.to_numpy().astype(str)
         if column.dtype.is_float():
             self._refuse_fractions(column.cast(pl.Float64), target)
@@ -145,6 +157,14 @@ class Table:
                 f"Column {target!r} of {self.name} is of type {column.dtype}: classes must be strings, "
                 "integers or booleans"
             )
+        elif column.dtype not in (pl.Boolean, pl.UInt64):  # NumPy has no integers of 128 bits
+            large = column.filter(column.cast(pl.Int64, strict=False).is_null())
+            if len(large):
+                raise TableError(
+                    f"Column {target!r} of {self.name} holds the integer {large[0]}, which is beyond 64-bit integers: "
+                    "write such classes as text"
+                )
+            column = column.cast(pl.Int64) if column.dtype == pl.Int128 else column
         return column.to_numpy()
 
     def _refuse_fractions(self, numbers: pl.Series, target: str) -> None:
@@ -159,7 +179,7 @@ class Table:
         """A column of finite numbers. Anything else is refused, with the first row where it is found."""
         column = self.rows[name]
         all_blank = column.null_count() == len(column)  # its type means nothing then
-        if not (column.dtype.is_numeric() or column.dtype == pl.Boolean or all_blank):
+        if not (_holds_numbers(column.dtype) or all_blank):
             raise TableError(self._not_numbers(column))
         unusable = column.is_null()
         if column.dtype.is_float():
@@ -187,12 +207,21 @@ class Table:
         )
 
 
+def _holds_numbers(kind: pl.DataType) -> bool:
+    return kind.is_numeric() or kind == pl.Boolean
+
+
 def blank(column: pl.Series) -> pl.Series:
     """True where a column is blank: null, NaN, or a string of spaces only."""
     missing = column.is_null()
     if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
         return missing | (column.cast(pl.String).str.strip_chars() == "").fill_null(True)
     return missing | column.is_nan().fill_null(True) if column.dtype.is_float() else missing
+
+
+def is_writable(kind: pl.DataType) -> bool:
+    """Whether values of a type can be written as text, as CSV and ids are."""
+    return not (kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration))
 
 
 def _separator_hint(names: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.radial import Radial
 from coxfield.kernels.recognise import recognise
 
-MEMBERS = 100_000  # length scales times powers of the density; a bank has some hundred
+MEMBERS = 2_000  # length scales times powers of the density, in all ladders; a bank has some hundred
 LARGEST_POWER = 16  # of the density; those of use are at most 1
 SLACK = 3.0  # nats by which rounding changes the density of points that are beyond the precision of their distances
 
@@ -50,6 +50,8 @@ def check_mixture(mixture: Any) -> None:
     require(type(mixture.ladders) is tuple and len(mixture.ladders) > 0, "the mixture has no members")
     for ladder in mixture.ladders:
         _check_ladder(ladder, mixture.X)
+    members = sum(ladder.weights.size for ladder in mixture.ladders)
+    require(members <= MEMBERS, f"the mixture has {members} members, more than {MEMBERS}")
     if mixture.log_densities is not None:
         listed = type(mixture.log_densities) is tuple and len(mixture.log_densities) == len(mixture.ladders)
         require(listed, "the mixture does not have the densities of each representation")
@@ -66,7 +68,6 @@ def _check_ladder(ladder: Any, X: Any) -> None:
     factors = require_positive(ladder.factors, "factors of the mixture", (None,))
     alphas = require_positive(ladder.alphas, "alphas of the mixture", (None,), zero=True)
     require(bool((alphas <= LARGEST_POWER).all()), f"alphas of the mixture are larger than {LARGEST_POWER}")
-    require(factors.size * alphas.size <= MEMBERS, "the mixture has too many members")
     weights = require_positive(ladder.weights, "weights of the mixture", (len(factors), len(alphas)), zero=True)
     require(bool(weights.any()), "weights of the mixture are all 0")
 

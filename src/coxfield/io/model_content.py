@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
 from sklearn.gaussian_process.kernels import Kernel
 
 from coxfield import LGCPClassifier
@@ -27,6 +26,7 @@ from coxfield.io.requirements import (
     require_letters,
     require_positive,
 )
+from coxfield.io.transform_content import check_parameters
 from coxfield.kernels.member import Member
 from coxfield.kernels.mixture import Mixture
 
@@ -186,7 +186,8 @@ def _check_given(kernel: Any) -> None:
         require_fields(kernel, Member, "kernel")
         if kernel.kernel is not None:
             check_kernel(kernel.kernel)
-        require(isinstance(kernel.transform, str | BaseEstimator), "the transform of a member is no transformer")
+        if not isinstance(kernel.transform, str):
+            check_parameters(kernel.transform)
         require(_is_plain(kernel.alphas), "alphas of a member are no numbers")
 
 

@@ -1,19 +1,22 @@
 """Fitted models in files: one skops archive holds the model and the names of the columns it was fitted to.
 
 A pickle can run any code when it is loaded. A skops archive cannot: it lists the types it is made of, and `load` builds
-it only if all of these types are on the short list below.
+it only if all of these types are on a short list (`schema`).
 
 The archive of format 4 has the state of the model as skops writes it, `coxfield.json` with the names of the columns,
-`ids.npy` with the ids of the training rows if there are any, and a checksum of all. Format 3 has no ids. `load` checks
-one thing after the other, and each check relies only on those before: the limits of the archive, the checksum, the
-headers of the arrays, the structure, the types, the content, and a trial.
+`ids.npy` with the ids of the training rows if there are any, and a checksum of all. Format 3 has no ids. `load` reads
+the file once, and checks one thing after the other. Each check relies only on those before: the limits of the archive,
+the checksum, the headers of the arrays, the structure and its types, the content, and a trial.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import warnings
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
@@ -22,15 +25,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import LGCPClassifier, __version__
-from coxfield.io import older_format, schema, training_ids
-from coxfield.io.archive_limits import check_archive, parse
-from coxfield.io.array_headers import check_arrays
-from coxfield.io.checksum import add_checksum, check_checksum
+from coxfield.io import schema, training_ids
+from coxfield.io.archive import add_checksum, check_archive, check_arrays, check_checksum, parse
 from coxfield.io.model_content import HEADER, check_header, check_state
 from coxfield.io.requirements import Unsound, quoted, require
 from coxfield.io.training_ids import TrainingIds
-from coxfield.io.trial import revived, try_out
-from coxfield.io.trusted import TRUSTED, strangers_in
+from coxfield.kernels.mixture import Mixture
 from coxfield.utils.whole_files import whole_file
 
 try:
@@ -40,11 +40,17 @@ except ImportError:
     raise ImportError("model files need skops: pip install 'coxfield[cli]'") from None
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 FORMAT = "coxfield model 4"
 DESCRIPTION = "coxfield.json"  # the member that has the names of the columns
+ROWS = 16  # of a trial
+REMOTE = 240  # further rows of a trial, where scores are the largest
+VALUES = 10**8  # kernel values that a trial may take
+LARGEST = 1e250  # of a score of a mixture: far from the points it is a product with factors that are larger
 
 
 class ModelFileError(ValueError):
@@ -66,6 +72,8 @@ class SavedModel:
     """Version of coxfield that wrote the file."""
     ids: TrainingIds | None = None
     """The id of each training row; None if the file has none."""
+    digest: str = ""
+    """SHA-256 of the bytes of the file, by which `save` knows whether it has changed since."""
 
 
 def check_output(path: Path) -> None:
@@ -87,6 +95,7 @@ def save(
     features: Sequence[str],
     id_column: str | None = None,
     ids: Sequence[str] | None = None,
+    digest: str | None = None,
 ) -> None:
     """Write a fitted model and the names of the columns it was fitted to, whole or not at all.
 
@@ -104,11 +113,13 @@ def save(
         Name of the column that identifies rows.
     ids : sequence of str, optional
         The id of each training row, in the order of ``model.X_fit_``.
+    digest : str, optional
+        That of the `SavedModel` that the model was made from. If the file has other bytes by now, it is not replaced.
 
     Raises
     ------
     ModelFileError
-        `load` would refuse the file.
+        `load` would refuse the file, or another program has changed the file that the model was made from.
     FileNotWrittenError
         The disk is full, or the folder cannot be written to.
     """
@@ -124,6 +135,15 @@ def save(
         raise ModelFileError(f"The model cannot be saved, because {error}") from error
     with whole_file(path) as stream:
         stream.write(archive.getbuffer())
+        if digest is not None and (not path.is_file() or _digest(path.read_bytes()) != digest):
+            raise ModelFileError(
+                f"{path} was changed by another program since it was read, so nothing was written: run the command "
+                "again"
+            )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _plain(state: dict) -> dict:
@@ -137,12 +157,6 @@ def _archive(state: dict, description: dict, ids: TrainingIds | None) -> io.Byte
     """The bytes of a file. What is in them is checked as `load` does it."""
     buffer = io.BytesIO()
     skops.io.dump(state, buffer)
-    strangers = strangers_in(buffer.getvalue())
-    if strangers:
-        raise ModelFileError(
-            f"A model that contains {strangers} cannot be saved, because `load` would refuse it as unsafe: "
-            "use kernels of sklearn.gaussian_process.kernels and transformers of scikit-learn"
-        )
     with ZipFile(buffer, "a") as archive:
         schema.check_schema(parse(archive.read(schema.MEMBER), "its structure"))
         check_arrays(archive)
@@ -152,7 +166,7 @@ def _archive(state: dict, description: dict, ids: TrainingIds | None) -> io.Byte
             archive.writestr(training_ids.MEMBER, training_ids.packed(ids))
         add_checksum(archive)
     check_archive(buffer)
-    read_back = skops.io.loads(buffer.getvalue(), trusted=list(TRUSTED))
+    read_back = _built(buffer.getvalue())
     check_state(read_back)
     check_header(description, read_back["n_features_in_"], has_ids=ids is not None)
     return buffer
@@ -170,7 +184,8 @@ def load(path: Path) -> SavedModel:
     if not path.is_file():
         raise ModelFileError(f"There is no file {path}")
     try:
-        description, state, packed = _read(path)
+        content = _content(path)
+        description, state, packed = _read(content, path)
         check_state(state)
         check_header(description, state["n_features_in_"], has_ids=packed is not None)
         ids = None if packed is None else training_ids.unpacked(packed, len(state["y_fit_"]))
@@ -185,62 +200,135 @@ def load(path: Path) -> SavedModel:
             f"({type(error).__name__}: {quoted(str(error))}): fit the model again"
         ) from error
     names = description["target"], tuple(description["features"]), description["id_column"], description["version"]
-    return SavedModel(model, *names, ids)
+    return SavedModel(model, *names, ids, _digest(content))
 
 
-def _read(path: Path) -> tuple[dict, Any, bytes | None]:
-    """What a file holds: the names of the columns, the state of the model, and the ids if there are any."""
+def _content(path: Path) -> bytes:
+    """The bytes of a file, read once: another program may replace the file at any moment."""
     try:
         with path.open("rb") as stream:
             check_archive(stream)
+            stream.seek(0)
+            return stream.read()
     except BadZipFile as error:
         raise ModelFileError(f"{path} is not a model that coxfield fit wrote") from error
     except PermissionError as error:
         raise ModelFileError(f"{path} cannot be read: change its permissions") from error
-    with ZipFile(path) as archive:
-        if schema.MEMBER not in archive.namelist():
+
+
+def _read(content: bytes, path: Path) -> tuple[dict, Any, bytes | None]:
+    """What a file holds: the names of the columns, the state of the model, and the ids if there are any."""
+    check_archive(io.BytesIO(content))
+    with ZipFile(io.BytesIO(content)) as archive:
+        members = archive.namelist()
+        if schema.MEMBER not in members:
             raise ModelFileError(f"{path} is not a model that coxfield fit wrote")
         structure = parse(archive.read(schema.MEMBER), "its structure")
-        if DESCRIPTION not in archive.namelist():
-            return _read_older(path, archive, structure)
+        if DESCRIPTION not in members:
+            return _read_format_2(archive, structure, path)
         check_checksum(archive)
         check_arrays(archive)
         schema.check_schema(structure)
         description = parse(archive.read(DESCRIPTION), "its description")
-        ids = archive.read(training_ids.MEMBER) if training_ids.MEMBER in archive.namelist() else None
+        ids = archive.read(training_ids.MEMBER) if training_ids.MEMBER in members else None
     form = description.get("format") if isinstance(description, dict) else None
-    if form == older_format.WITHOUT_IDS:
-        return description, older_format.completed(_built(path, path)), None
+    if form == schema.WITHOUT_IDS:
+        return description, schema.completed(_built(content)), None
     if form != FORMAT:
         raise ModelFileError(f"{path} was written by another version of coxfield, whose models cannot be read")
-    return description, _built(path, path), ids
+    return description, _built(content), ids
 
 
-def _read_older(path: Path, archive: ZipFile, structure: Any) -> tuple[dict, Any, None]:
+def _read_format_2(archive: ZipFile, structure: Any, path: Path) -> tuple[dict, Any, None]:
     """The same of a file of format 2, which has no checksum."""
-    form = older_format.format_of(structure)
-    if form == older_format.UNREADABLE:
+    form = schema.format_of(structure)
+    if form == schema.UNREADABLE:
         raise ModelFileError(
             f"{path} was written by an older version of coxfield, whose models cannot be read: fit the model again"
         )
-    if form != older_format.FORMAT:
+    if form != schema.FORMAT_2:
         raise ModelFileError(f"{path} is a skops file, but not a model that this version of coxfield fit wrote")
     check_arrays(archive)
+    structure = schema.with_state(structure, LGCPClassifier)
     schema.check_schema(structure)
-    content = _built(older_format.with_state(archive, structure, LGCPClassifier), path)
-    require(isinstance(content, dict) and "model" in content, "there is no model in it")
-    return content, older_format.completed(content["model"]), None
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w") as changed:
+        for name in archive.namelist():
+            changed.writestr(name, json.dumps(structure) if name == schema.MEMBER else archive.read(name))
+    found = _built(buffer.getvalue())
+    require(isinstance(found, dict) and "model" in found, "there is no model in it")
+    return found, schema.completed(found["model"]), None
 
 
-def _built(source: Path | bytes, path: Path) -> Any:
-    """What skops makes of a file or of its bytes, if all types are trusted."""
+def _built(content: bytes) -> Any:
+    """What skops makes of an archive whose structure was checked."""
     try:
-        return (skops.io.loads if isinstance(source, bytes) else skops.io.load)(source, trusted=list(TRUSTED))
+        return skops.io.loads(content, trusted=list(schema.TRUSTED))
     except UntrustedTypesFoundException as error:
-        strangers = strangers_in(source)
-        raise ModelFileError(
-            f"{path} is refused as unsafe: it contains {strangers}, which is no part of a model"
-        ) from error
+        raise Unsound(f"it contains what a model file does not hold for safety ({quoted(str(error))})") from error
+
+
+def revived(state: dict) -> LGCPClassifier:
+    """The model of a state, after a trial."""
+    if "feature_names_in_" in state:  # as scikit-learn has them
+        state = {**state, "feature_names_in_": state["feature_names_in_"].astype(object)}
+    model = LGCPClassifier.__new__(LGCPClassifier)
+    with _refusing():
+        model.__setstate__(state)
+    try_out(model)
+    return model
+
+
+def try_out(model: LGCPClassifier) -> None:
+    """Predict some of the training points. The probabilities must be finite numbers.
+
+    The trial finds what no other check can know, such as a transformer whose parts do not fit together.
+    """
+    with _refusing():
+        model.get_params(deep=True)  # as `set_params` and `repr` need it
+        X = model.X_fit_
+        if any(X.shape[0] * _values_per_point(mixture) > VALUES for mixture in _given_mixtures(model)):
+            return  # the densities of all points would be computed first
+        points = X[_rows(model)]
+        labels, found = model.predict_with_proba(points)
+        complete = found.shape == (points.shape[0], len(model.classes_))
+        require(complete, "it does not predict a probability for each class")
+        require(bool(np.isfinite(found).all()), "the probabilities that it predicts are not finite")
+        require(bool(np.isin(labels, model.classes_).all()), "it does not predict its classes")
+        largest = LARGEST if isinstance(model.kernel_, Mixture) else np.finfo(float).max
+        require(bool((np.abs(model._scores(points).values) <= largest).all()), "its scores are too large to be added")
+
+
+def _rows(model: LGCPClassifier) -> NDArray:
+    """Training points to predict: some of them, and those of the least densities, where scores are the largest."""
+    mixture = model.kernel_
+    densities = mixture.log_densities if isinstance(mixture, Mixture) and hasattr(model, "mixture_") else ()
+    remote = [int(row) for log_q in densities or () for row in log_q.argmin(axis=1)[:ROWS]]
+    return np.unique([*np.linspace(0, model.X_fit_.shape[0] - 1, ROWS).astype(int).tolist(), *remote[:REMOTE]])
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """A context in which all that arrays which do not fit together can cause is `Unsound`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except Unsound:
+        raise
+    except Exception as error:
+        raise Unsound(f"it cannot predict its own points ({type(error).__name__}: {quoted(str(error))})") from error
+
+
+def _values_per_point(mixture: Mixture) -> int:
+    """How many kernel values the densities of one point take."""
+    return mixture.n_reference * sum(len(ladder.factors) for ladder in mixture.ladders)
+
+
+def _given_mixtures(model: LGCPClassifier) -> list[Mixture]:
+    """Mixtures that were given as kernels. One that was learned knows the densities of the points already."""
+    kernels = model.kernel_.values() if isinstance(model.kernel_, dict) else [model.kernel_]
+    return [kernel for kernel in kernels if isinstance(kernel, Mixture) and not hasattr(model, "mixture_")]
 
 
 def _refuse_boolean_keys(model: LGCPClassifier) -> None:

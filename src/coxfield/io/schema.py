@@ -1,15 +1,34 @@
 """The structure of a skops archive, checked before skops builds anything of it.
 
-skops checks by itself that only trusted types are built. But it walks over the structure with no limit, and some of
-its nodes call a type with arguments from the file, which may take any amount of memory.
+skops checks by itself that only types that it trusts are built. But it trusts all of scikit-learn, it walks over the
+structure with no limit, and some of its nodes call a type with arguments from the file, which may take any amount of
+memory. So the types that a model file may hold are listed here one by one. A model is not among them: what is in the
+file is its state.
+
+Files of format 2 hold the model as an object, and those of format 3 have no ids. An object is complete as soon as skops
+has built it, so it would compute with what nobody has checked. So the state is taken out of it before.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from coxfield.io.requirements import quoted, require
+from scipy import sparse
+from sklearn.gaussian_process import kernels
+
+from coxfield.io import transform_content
+from coxfield.io.requirements import Unsound, quoted, require
+from coxfield.kernels.called import Called
+from coxfield.kernels.member import Member
+from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import Ladder
+from coxfield.kernels.profiles import Matern, RationalQuadratic, SquaredExponential
+from coxfield.kernels.radial import Radial
+from coxfield.kernels.transformer import Transformer
 
 MEMBER = "schema.json"
 PROTOCOL = 2  # of skops; older ones have nodes that are not checked here
@@ -36,13 +55,62 @@ ARRAYS = {
     f"numpy.{name}"
     for name in ("ndarray", "bool", "bool_", "str_", "float32", "float64", "int8", "int16", "int32", "int64")
 }
+MIXTURE = (Called, Ladder, Matern, Member, Mixture, Radial, RationalQuadratic, SquaredExponential, Transformer)
+KERNELS = tuple(
+    kind
+    for _, kind in inspect.getmembers(kernels, inspect.isclass)
+    if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__
+)
+#: Names of all types of which objects are built.
+TRUSTED = tuple(
+    f"{kind.__module__}.{kind.__qualname__}"
+    for kind in (*MIXTURE, *KERNELS, *transform_content.TRANSFORMERS, sparse.csr_array, sparse.csr_matrix)
+)
+KNOWN = {"ObjectNode": {*TRUSTED}, "FunctionNode": {f"numpy.{name}" for name in transform_content.FUNCTIONS}}
+MOST_NAMES = 6  # of types in a message
+
+FORMAT_2, WITHOUT_IDS = "coxfield model 2", "coxfield model 3"
+UNREADABLE = "coxfield model 1"  # before mixtures of covariances
+ADDED = {"selection_part": 1.0, "random_state": None}  # parameters that older models do not have, and what they mean
 
 
 def check_schema(schema: Any) -> None:
-    """Refuse a structure that skops would not write for a model."""
+    """Refuse a structure that skops would not write for a model, or that holds types that are no part of one."""
     known = isinstance(schema, dict) and type(schema.get("protocol")) is int and schema["protocol"] >= PROTOCOL
     require(known, "its structure is not one that skops writes")
-    _Walk().signature(schema)
+    walk = _Walk()
+    walk.signature(schema)
+    # A type of a file may have any name, such as one of many lines.
+    names = [name if re.fullmatch(r"[\w.<>]{1,200}", name, re.ASCII) else quoted(name) for name in walk.strangers]
+    if names:
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        raise Unsound(
+            f"it contains {', '.join(names[:MOST_NAMES])}{more}, which a model file does not hold for safety (use "
+            f"kernels of sklearn.gaussian_process.kernels, and of the transformers {transform_content.NAMES})"
+        )
+
+
+def format_of(structure: Any) -> str | None:
+    """The format that the structure of an older file names; None if it is no model of coxfield."""
+    try:
+        return json.loads(structure["content"]["format"]["content"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def with_state(structure: dict, kind: type) -> dict:
+    """The structure of a file of format 2 with the state of the model in place of the model."""
+    model = structure["content"].get("model")
+    require(isinstance(model, dict), "there is no model in it")
+    held = f"{model.get('__module__')}.{model.get('__class__')}"
+    require(held == f"{kind.__module__}.{kind.__qualname__}", f"it holds a {model.get('__class__')}, not a model")
+    require(isinstance(model.get("content"), dict), "its model is empty")
+    return {**structure, "content": {**structure["content"], "model": model["content"]}}
+
+
+def completed(state: Any) -> Any:
+    """The state of an older model with the parameters that came later."""
+    return {**ADDED, **state} if isinstance(state, dict) else state
 
 
 @dataclass
@@ -54,6 +122,8 @@ class _Walk:
     """The signature of the node of each number."""
     owners: dict[str, Any] = field(default_factory=dict)
     """The number of the object that each file belongs to."""
+    strangers: dict[str, None] = field(default_factory=dict)
+    """Names of types that are no part of a model, in their order."""
 
     def signature(self, value: Any) -> int:
         """A hash of a value, without the numbers of objects and the names of files.
@@ -88,6 +158,8 @@ class _Walk:
         named = isinstance(loader, str) and isinstance(module, str) and isinstance(name, str)
         require(named and loader in LOADERS, f"its structure has a part of the kind {quoted(loader)}")
         kind = f"{module}.{name}"
+        if kind not in KNOWN.get(str(loader), (kind,)):
+            self.strangers[kind] = None
         if "file" in node:
             self._check_file(node)
         if loader == "JsonNode":  # lists and mappings have nodes of their own

@@ -13,7 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coxfield.io.columns import Table, TableError, blank, pl  # polars, or a sentence that says how to get it
+from coxfield.io.columns import Table, TableError, blank, is_writable, pl  # polars, or a sentence on how to get it
 from coxfield.io.marks import blanked
 from coxfield.utils.whole_files import whole_file
 
@@ -87,17 +87,37 @@ def write(rows: pl.DataFrame, path: Path) -> None:
         stream.write(content)
 
 
+def check_columns(rows: pl.DataFrame, path: Path | None) -> None:
+    """Refuse columns that the format of a path cannot hold; None is CSV on standard output. Called before the work."""
+    if path is not None and _format_of(path) == ".parquet":
+        return
+    for name, kind in rows.schema.items():
+        if not is_writable(kind):
+            raise TableError(
+                f"Column {name!r} is of type {kind}, which CSV cannot hold: give an output file that ends in .parquet, "
+                "or remove the column"
+            )
+
+
+def as_csv(rows: pl.DataFrame) -> bytes:
+    """The bytes of a table as CSV."""
+    check_columns(rows, None)
+    buffer = BytesIO()
+    rows.write_csv(buffer)
+    return buffer.getvalue()
+
+
 def _encoded(rows: pl.DataFrame, ending: str) -> memoryview:
     """The bytes of a table. They are not written by polars, which has errors of its own if a disk is full."""
     buffer = BytesIO()
     if ending == ".parquet":
         rows.write_parquet(buffer)
     elif ending == ".csv":
-        rows.write_csv(buffer)
+        buffer.write(as_csv(rows))
     else:
         # No time stamp: the same rows make the same file.
         with gzip.GzipFile(fileobj=buffer, mode="wb", filename="", mtime=0) as compressed:
-            compressed.write(rows.write_csv().encode())
+            compressed.write(as_csv(rows))
     return buffer.getbuffer()
 
 
@@ -133,7 +153,7 @@ def _read_csv(
         verbatim = verbatim.union(set(pl.read_csv(BytesIO(content), n_rows=0).columns).difference(numbers))
     as_text = dict.fromkeys(verbatim.union(missing), pl.String)
     rows = pl.read_csv(BytesIO(content), schema_overrides=as_text, infer_schema_length=None)
-    texts = [blanked(rows[name], missing.get(name, ())) for name in as_text if name in rows.columns]
+    texts = (blanked(column, missing.get(column.name, ())) for column in rows if column.name in as_text)
     return rows.with_columns(map(_typed, texts))
 
 
@@ -152,7 +172,8 @@ def _typed(text: pl.Series) -> pl.Series:
 
 def _refuse_repeated_names(names: Sequence[str], table: str) -> None:
     """Refuse two columns of one name: polars renames the second, and a feature would count twice."""
+    present = set(names)
     for name in names:
         renamed = re.fullmatch(r"(.*)_duplicated_\d+", name)
-        if renamed and renamed[1] in names:
+        if renamed and renamed[1] in present:
             raise TableError(f"{table} has more than one column {renamed[1]!r}: rename or remove one")

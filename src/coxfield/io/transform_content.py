@@ -1,19 +1,32 @@
 """Fitted transformers in a model file: the representations of a mixture.
 
-Those of the default bank are checked array by array. Other transformers of scikit-learn are checked for what could do
-harm, and by a trial on a point.
+They are of the types below and of no other. Each type has its fitted arrays and their shapes here. So the number of
+coordinates that a transformer makes, and the memory that it takes, are known before it is called.
 """
 
 from __future__ import annotations
 
+from math import comb
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.decomposition import PCA
+from sklearn.base import clone
+from sklearn.decomposition import PCA, FastICA, TruncatedSVD
+from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection
 
 from coxfield.io.requirements import (
     Unsound,
@@ -25,7 +38,6 @@ from coxfield.io.requirements import (
     require_array,
     require_codes,
     require_fields,
-    require_keys,
     require_positive,
 )
 from coxfield.kernels.compression import Compression
@@ -34,6 +46,32 @@ from coxfield.kernels.units import Units
 from coxfield.kernels.whitening import Whitening
 
 VALUES = 2**27  # coordinates of all points in a representation; more only if the points themselves have so many
+LARGEST = 100_000  # of a parameter that is a number of things, such as components or quantiles
+LIMITS = {"degree": 16, "sample_steps": 1_000}  # of parameters by which coordinates multiply
+STEPS = 20  # of a pipeline
+
+#: Fitted arrays of each type. The letters are the shape: n points, d features before and w coordinates after; others
+#: are lengths that arrays share. Then + means positive, 0 means not negative, ? means that it may be None.
+ARRAYS: dict[type, dict[str, str]] = {
+    Compression: {"centre_": "d", "scale_": "d+"},
+    Units: {"units_": "d+"},
+    Whitening: {"matrix_": "dw", "origin_": "d", "class_means_": "cw", "removal_": "n0"},
+    StandardScaler: {"mean_": "d?", "scale_": "d+?"},
+    MinMaxScaler: {"min_": "d", "scale_": "d+"},
+    MaxAbsScaler: {"scale_": "d+"},
+    RobustScaler: {"center_": "d?", "scale_": "d+?"},
+    PowerTransformer: {"lambdas_": "d"},
+    QuantileTransformer: {"quantiles_": "qd", "references_": "q"},
+    PCA: {"components_": "wd", "mean_": "d", "explained_variance_": "w0"},
+    FastICA: {"components_": "wd", "mean_": "d?"},
+    TruncatedSVD: {"components_": "wd"},
+    GaussianRandomProjection: {"components_": "wd"},
+    RBFSampler: {"random_weights_": "dw", "random_offset_": "w"},
+}
+TRANSFORMERS = (*ARRAYS, AdditiveChi2Sampler, FunctionTransformer, Normalizer, Pipeline, PolynomialFeatures)
+NAMES = ", ".join(sorted(kind.__name__ for kind in TRANSFORMERS if kind.__module__.startswith("sklearn.")))
+#: Functions of one number that `FunctionTransformer` may have.
+FUNCTIONS = tuple(name for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.nin == each.nout == 1)
 
 
 def check_transform(transform: Any, X: Any) -> int:
@@ -51,35 +89,127 @@ def check_transform(transform: Any, X: Any) -> int:
     if type(transform) is Transformer:
         require_fields(transform, Transformer, "a representation")
     fitted = transform.fitted if type(transform) is Transformer else transform
-    require(isinstance(fitted, BaseEstimator), f"a representation is a {type(fitted).__name__}, not a transformer")
-    check_inside(fitted)
-    _check_known(fitted, *X.shape)
+    check_parameters(fitted)
+    width = _checked_width(fitted, *X.shape)
     try:
         with np.errstate(all="ignore"):
             found = transform.transform(X[:1])
     except Exception as error:  # whatever a transformer of scikit-learn may say to parts that do not fit
         raise Unsound(f"a representation cannot be computed ({quoted(str(error))})") from error
     points = sparse.issparse(found) or type(found) is np.ndarray
-    require(points and found.ndim == 2 and found.shape[0] == 1, "a representation does not give a row for each point")
+    require(points and found.shape == (1, width), "a representation does not give a row for each point")
     require(found.dtype.kind == "f", "a representation does not give numbers")
-    values = X.shape[0] * found.shape[1]
-    require(found.shape[1] > 0 and values <= max(VALUES, 4 * X.shape[0] * X.shape[1]), "a representation is too large")
-    return found.shape[1]
+    return width
 
 
-def check_inside(thing: Any) -> None:
-    """Refuse sparse matrices whose parts do not fit together, and attributes that would hide a method."""
-    if sparse.issparse(thing):
-        check_sparse(thing, "a sparse matrix in a representation")
-    elif isinstance(thing, list | tuple | set):
-        for each in thing:
-            check_inside(each)
-    elif isinstance(thing, dict):
-        for each in thing.values():
-            check_inside(each)
-    elif isinstance(thing, BaseEstimator):
-        _check_methods(thing)
-        check_inside(vars(thing))
+def check_parameters(transform: Any) -> None:
+    """Refuse a transformer, fitted or not, that is not of a known type, or whose parameters could do harm.
+
+    Its attributes are numbers, names and arrays, none of which hides a method.
+    """
+    kind = type(transform)
+    require(kind in TRANSFORMERS, f"a representation is a {kind.__name__}, which is not one of {NAMES}")
+    attributes = vars(transform)
+    check_methods(transform)
+    given = kind._get_param_names()
+    require(attributes.keys() >= set(given), f"a {kind.__name__} does not have its parameters")
+    for name, value in attributes.items():
+        what = f"{name} of a {kind.__name__}"
+        if kind is Pipeline and name == "steps":
+            _check_steps(value)
+        elif kind is PowerTransformer and name == "_scaler":
+            require(type(value) is StandardScaler, f"{what} is not a StandardScaler")
+            check_parameters(value)
+        elif kind is FunctionTransformer and name in ("func", "inverse_func"):
+            known = value is None or any(value is getattr(np, each) for each in FUNCTIONS)
+            require(known, f"{what} is not a function of NumPy")
+        elif name == "_sklearn_output_config":  # what `set_output` leaves behind
+            names = type(value) is dict and all(map(is_text, (*value, *value.values())))
+            require(names, f"{what} is not a mapping of names")
+        elif name in ("memory", "kw_args", "inv_kw_args"):
+            require(value is None, f"{what} is given, which a model file cannot have")
+        else:
+            require(_is_plain(value), f"{what} is neither a number nor a name nor an array")
+        if name in given and name != "random_state":
+            limit, listed = LIMITS.get(name, LARGEST), value if type(value) in (list, tuple) else [value]
+            large = any(is_integer(each) and abs(int(each)) > limit for each in listed)
+            require(not large, f"{what} is {quoted(value)}, and {limit} is the most that is loaded")
+
+
+def _check_steps(steps: Any) -> None:
+    pairs = type(steps) is list and all(type(step) is tuple and len(step) == 2 for step in steps)
+    require(pairs and 0 < len(steps) <= STEPS, f"a Pipeline does not have 1 to {STEPS} steps")
+    for name, step in steps:
+        require(is_text(name), "the name of a step of a Pipeline is no text")
+        check_parameters(step)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an attribute is a number, a name, an array of numbers, or some of these."""
+    if type(value) is np.ndarray:
+        return value.dtype.kind in "biuf"
+    if type(value) in (list, tuple):
+        return all(map(_is_plain, value))
+    plain = str | int | float | np.integer | np.floating | np.bool_ | np.random.RandomState
+    return value is None or isinstance(value, plain)
+
+
+def _checked_width(transform: Any, n: int, d: int) -> int:
+    """The number of coordinates that a transformer makes of d features. Its arrays fit together, and it has a limit."""
+    kind = type(transform)
+    if kind is Pipeline:
+        width = d
+        for _, step in transform.steps:
+            width = _checked_width(step, n, width)
+        return width
+    width = _width_by_arrays(transform, n, d) if kind in ARRAYS else _width_by_parameters(transform, n, d)
+    require(0 < n * width <= max(VALUES, 4 * n * d), "a representation is too large")
+    if kind is PowerTransformer and transform.standardize:
+        require("_scaler" in vars(transform), "a PowerTransformer has no _scaler")
+        _width_by_arrays(transform._scaler, n, d)
+    return width
+
+
+def _width_by_arrays(transform: Any, n: int, d: int) -> int:
+    """Check the fitted arrays of a transformer."""
+    name, arrays = type(transform).__name__, ARRAYS[type(transform)]
+    missing = [array for array in arrays if array not in vars(transform)]
+    require(not missing, f"a {name} has no {', '.join(missing)}")
+    sizes = {"n": n, "d": d}
+    for array, letters in arrays.items():
+        value, what, shape = vars(transform)[array], f"{array} of a {name}", letters.rstrip("+0?")
+        if value is None and "?" in letters:
+            continue
+        expected = tuple(map(sizes.get, shape))
+        if "+" in letters or "0" in letters:
+            require_positive(value, what, expected, zero="0" in letters)
+        else:
+            require_array(value, what, expected)
+        sizes.update(zip(shape, value.shape, strict=True))
+    if type(transform) is Whitening:
+        require_codes(vars(transform).get("labels_"), "labels_ of a Whitening", n, sizes["c"])
+        require(is_number(vars(transform).get("shrinkage_")), "shrinkage_ of a Whitening is no number")
+    return sizes.get("w", d)
+
+
+def _width_by_parameters(transform: Any, n: int, d: int) -> int:
+    """The number of coordinates of a transformer without fitted arrays."""
+    if type(transform) is AdditiveChi2Sampler:
+        steps = transform.sample_steps
+        require(is_integer(steps) and steps > 0, f"sample_steps of an AdditiveChi2Sampler is {quoted(steps)}")
+        return d * (2 * int(steps) - 1)
+    if type(transform) is not PolynomialFeatures:
+        return d
+    degree = transform.degree[-1] if type(transform.degree) is tuple and transform.degree else transform.degree
+    require(is_integer(degree) and degree >= 0, f"degree of a PolynomialFeatures is {quoted(degree)}")
+    require(n * comb(d + int(degree), d) <= max(VALUES, 4 * n * d), "a representation is too large")
+    try:  # it takes memory by what it says that it was fitted with
+        fresh = clone(transform).fit(np.zeros((1, d)))
+        same = vars(fresh) == vars(transform)
+    except Exception as error:  # whatever scikit-learn may say of parameters
+        raise Unsound(f"a PolynomialFeatures has wrong parameters ({quoted(str(error))})") from error
+    require(same, "a PolynomialFeatures does not have the parts that it was fitted with")
+    return fresh.n_output_features_
 
 
 def check_sparse(matrix: Any, what: str) -> None:
@@ -88,7 +218,7 @@ def check_sparse(matrix: Any, what: str) -> None:
     Older versions of skops set the parts of a sparse array one by one, without any check.
     """
     require(matrix.format in ("csr", "csc"), f"{what} is of the form {matrix.format}")
-    _check_methods(matrix)
+    check_methods(matrix)
     names = ("data", "indices", "indptr")
     parts = [vars(matrix).get(name) for name in names]
     arrays = all(type(part) is np.ndarray and part.ndim == 1 for part in parts)
@@ -101,78 +231,7 @@ def check_sparse(matrix: Any, what: str) -> None:
     require(known, f"{what} has parts that do not fit together")
 
 
-def _check_methods(thing: Any) -> None:
+def check_methods(thing: Any) -> None:
     """Refuse an object with an attribute that hides a method of its type."""
     hidden = [name for name in vars(thing) if callable(getattr(type(thing), str(name), None))]
     require(not hidden, f"a {type(thing).__name__} has an attribute that hides a method")
-
-
-def _check_known(transform: Any, n: int, d: int) -> None:
-    """Refuse wrong arrays in a transformer of the default bank."""
-    if type(transform) in (Whitening, Compression, Units, StandardScaler, PCA):
-        names = {Whitening: WHITENING, Compression: ("centre_", "scale_"), Units: ("units_",)}
-        require_keys(vars(transform), names.get(type(transform), ()), f"a {type(transform).__name__}")
-    if type(transform) is Whitening:
-        _check_whitening(transform, n, d)
-    elif type(transform) is Compression:
-        require_array(transform.centre_, "centre_ of a Compression", (d,))
-        require_positive(transform.scale_, "scale_ of a Compression", (d,))
-    elif type(transform) is Units:
-        require_positive(transform.units_, "units_ of Units", (d,))
-    elif type(transform) is StandardScaler:
-        _check_scaler(transform, d)
-    elif type(transform) is PCA:
-        _check_directions(transform, d)
-    elif type(transform) is Pipeline:
-        _check_steps(transform, n, d)
-
-
-WHITENING = ("matrix_", "origin_", "shrinkage_", "class_means_", "labels_", "removal_")
-
-
-def _check_whitening(transform: Whitening, n: int, d: int) -> None:
-    matrix = require_array(transform.matrix_, "matrix_ of a Whitening", (d, None))
-    require(0 < matrix.shape[1] <= d, "matrix_ of a Whitening has more directions than there are features")
-    require_array(transform.origin_, "origin_ of a Whitening", (d,))
-    means = require_array(transform.class_means_, "class_means_ of a Whitening", (None, matrix.shape[1]))
-    require_codes(transform.labels_, "labels_ of a Whitening", n, len(means))
-    require_positive(transform.removal_, "removal_ of a Whitening", (n,), zero=True)
-    require(is_number(transform.shrinkage_), "shrinkage_ of a Whitening is no number")
-
-
-def _check_scaler(transform: StandardScaler, d: int) -> None:
-    for name in ("scale_", "mean_"):
-        value = getattr(transform, name, None)
-        if value is not None:
-            require_array(value, f"{name} of a StandardScaler", (d,))
-    require(not (transform.with_std and np.any(transform.scale_ == 0)), "scale_ of a StandardScaler holds a 0")
-
-
-def _check_directions(transform: PCA, d: int) -> None:
-    parts = vars(transform)
-    require_keys(parts, ("components_", "mean_", "explained_variance_"), "a PCA")
-    directions = require_array(parts["components_"], "components_ of a PCA", (None, d))
-    require(0 < len(directions) <= d, "components_ of a PCA has more directions than there are features")
-    require_array(parts["mean_"], "mean_ of a PCA", (d,))
-    require_positive(parts["explained_variance_"], "explained_variance_ of a PCA", (len(directions),), zero=True)
-
-
-def _check_steps(transform: Pipeline, n: int, d: int) -> None:
-    """The first step has the features, and each of the others what the one before makes of them."""
-    steps: Any = getattr(transform, "steps", None)
-    pairs = type(steps) is list and all(type(step) is tuple and len(step) == 2 for step in steps)
-    require(pairs and len(steps) > 0 and all(is_text(name) for name, _ in steps), "a Pipeline has no steps")
-    width: int | None = d
-    for _, step in steps:
-        if width is not None:
-            _check_known(step, n, width)
-            width = _width(step, width)
-
-
-def _width(step: Any, d: int) -> int | None:
-    """The number of coordinates after a step; None if it is not known."""
-    if type(step) is Whitening:
-        return step.matrix_.shape[1]
-    if type(step) is PCA:
-        return len(step.components_)
-    return d if type(step) in (Compression, Units, StandardScaler) else None

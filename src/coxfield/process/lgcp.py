@@ -65,10 +65,10 @@ class LogGaussianCoxProcess:
         check_mean(self.mean)
 
     @overload
-    def sample(self, window, *, resolution=..., size: None = ..., random_state=...) -> Pattern: ...
+    def sample(self, window, *, resolution=..., size: None = ..., most_points=..., random_state=...) -> Pattern: ...
     @overload
-    def sample(self, window, *, resolution=..., size: int, random_state=...) -> list[Pattern]: ...
-    def sample(self, window, *, resolution=None, size=None, random_state=None):
+    def sample(self, window, *, resolution=..., size: int, most_points=..., random_state=...) -> list[Pattern]: ...
+    def sample(self, window, *, resolution=None, size=None, most_points=None, random_state=None):
         """Draw the intensity and then the points.
 
         The Gaussian field is exact at the centres of a regular grid of cells, and constant on each cell. Given that
@@ -83,6 +83,8 @@ class LogGaussianCoxProcess:
             space.
         size : int, optional
             Number of independent patterns, which share the cost of the embedding.
+        most_points : float, optional
+            Number of points to expect, given the intensity, above which none are drawn. Default: 5e7.
         random_state : int, RandomState instance, numpy Generator or None
 
         Returns
@@ -94,7 +96,7 @@ class LogGaussianCoxProcess:
         patterns = []
         with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
             for rho in self.draw_intensities(grid, n, rng):
-                patterns.append(draw_from(rho, rng))
+                patterns.append(draw_from(rho, rng, most_points))
                 done(1)
         return patterns[0] if size is None else patterns
 

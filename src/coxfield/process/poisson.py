@@ -69,10 +69,10 @@ def poisson_process(
     return Pattern(pattern.points[rng.random(len(pattern)) * bound < rate], window)
 
 
-def draw_from(intensity: Intensity, rng: np.random.Generator) -> Pattern:
+def draw_from(intensity: Intensity, rng: np.random.Generator, most_points: float | None = None) -> Pattern:
     """Draw a Poisson process whose intensity is constant on cells: for each cell the number of points, then places."""
     grid = intensity.grid
-    _refuse_crowds(intensity.integral)
+    _refuse_crowds(intensity.integral, most_points)
     counts = rng.poisson(intensity.values.ravel() * grid.cell_volume)
     cells = np.repeat(np.arange(counts.size), counts)
     corner = np.stack(np.unravel_index(cells, grid.shape), axis=1)
@@ -184,9 +184,11 @@ def _values(function: Positional, points: NDArray, name: str, bound: float) -> N
     return values
 
 
-def _refuse_crowds(expected: float) -> None:
-    if expected > MOST_POINTS:
+def _refuse_crowds(expected: float, most: float | None = None) -> None:
+    limit = MOST_POINTS if most is None else most
+    if expected > limit:
+        remedy = "" if most is None else ", or raise most_points (--most-points)"
         raise ValueError(
-            f"about {expected:.2g} points are to be expected, more than the {MOST_POINTS:g} that are drawn at most: "
-            "lower the intensity (mean, variance) or take a smaller window"
+            f"about {expected:.2g} points are to be expected, more than the {limit:g} that are drawn at most: "
+            f"lower the intensity (mean, variance) or take a smaller window{remedy}"
         )

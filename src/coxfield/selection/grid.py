@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from coxfield.kernels.sklearn_tree import free_length_scales, length_scale_bounds, length_unit
 from coxfield.kernels.units import feature_units, in_units
@@ -92,7 +91,8 @@ def moments(X, units: NDArray, origin, weights: NDArray | None = None) -> Moment
     weights = np.ones(X.shape[0]) if weights is None else weights.astype(float)
     sums_of = _sparse_moments if sparse.issparse(X) else _dense_moments
     first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for part in gen_batches(X.shape[0], ROWS):
+    for start in range(0, X.shape[0], ROWS):  # also of no rows, such as those of an empty chunk
+        part = slice(start, start + ROWS)
         sums = sums_of(in_units(X[part], units), origin, weights[part])
         first, second = first + sums[0], second + sums[1]
     return Moments(units, float(weights.sum()), first, second)

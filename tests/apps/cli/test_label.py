@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from command_line import FEATURES, LABEL, QUICK, labelled, library_labels, partly_labelled, refusal, run
+from command_line import FEATURES, LABEL, ONE_KERNEL, QUICK, labelled, library_labels, partly_labelled, refusal, run
 from coxfield import LGCPClassifier, SLGCPClassifier
 from tolerances import assert_close
 
@@ -354,3 +354,26 @@ def test_tables_that_a_mixture_cannot_label_are_refused(data):
 )
 def test_options_that_make_no_sense_are_refused_by_label(arguments, code, message):
     assert message in refusal("label", "data.csv", *arguments, code=code)
+
+
+@pytest.mark.usefixtures("folder")
+def test_unsigned_labels_are_found_as_fit_finds_them():
+    rows = partly_labelled(target=(2**64 - 1, 3)).with_columns(pl.col("species").cast(pl.UInt64))
+    rows.write_parquet("data.parquet")
+    run("label", "data.parquet", "-t", "species", *FEATURES, "-o", "out.parquet")
+    found = pl.read_parquet("out.parquet")["species"]
+    assert found.dtype == pl.UInt64
+    assert set(found) == {2**64 - 1, 3}
+    given = rows["species"].is_not_null()
+    assert found.filter(given).to_list() == rows["species"].filter(given).to_list()
+    pl.read_parquet("out.parquet").write_parquet("train.parquet")
+    run("fit", "train.parquet", "-t", "species", *FEATURES, *ONE_KERNEL, "-o", "model.skops")
+
+
+@pytest.mark.usefixtures("folder")
+def test_columns_that_csv_cannot_hold_are_refused_before_the_work(monkeypatch):
+    partly_labelled().with_columns(name=pl.concat_list("name")).write_parquet("data.parquet")
+    monkeypatch.setattr(SLGCPClassifier, "fit", None)
+    for output in (["-o", "out.csv"], []):
+        sentence = refusal("label", "data.parquet", "-t", "species", *FEATURES, *output)
+        assert sentence.startswith("Error: Column 'name' is of type List(String), which CSV cannot hold: ")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from command_line import FEATURES, fit, flowers, predictions, refusal, run
+from command_line import FEATURES, ONE_KERNEL, fit, flowers, predictions, refusal, run
 from coxfield import LGCPClassifier
 from model_archives import change_array
 from tolerances import assert_same_decisions
@@ -179,3 +179,13 @@ def test_a_model_that_no_fit_makes_is_refused_and_nothing_is_written(folder):
     because = "mean_ holds numbers that are not finite: fit the model again"
     assert sentence == f"Error: model.skops cannot be used as a model, because {because}\n"
     assert not (folder / "out.csv").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_ids_and_true_classes_of_odd_types_cause_no_traceback():
+    fit("--id", "name", *FEATURES, *ONE_KERNEL)
+    odd = pl.read_csv("new.csv").with_columns(pl.concat_list("name"), pl.duration(days="weight").alias("species"))
+    odd.write_parquet("new.parquet")
+    sentence = refusal("predict", "model.skops", "new.parquet", "-o", "out.csv")
+    assert sentence.startswith("Error: Column 'name' is of type List(Int64), which CSV cannot hold: ")
+    assert run("predict", "model.skops", "new.parquet", "-o", "out.parquet").stderr == "30 predictions in out.parquet\n"

@@ -116,7 +116,9 @@ def test_no_points_are_a_table_without_rows(tmp_path):
         ([*PLANE, "--variance", "-1"], "--variance must be positive and finite, got -1", 2),
         ([*PLANE, "--mean", "inf"], "--mean must be finite, got inf", 2),
         ([*PLANE, "--kernel", "linear"], "'linear' is not one of", 2),
-        ([*PLANE, "--mean", "60", *SMALL], "points are to be expected, more than the 5e+07", 1),
+        ([*PLANE, "--mean", "60", *SMALL], "points are to be expected, more than the 1e+06", 1),
+        ([*PLANE, "--mean", "12", *SMALL], "or raise most_points (--most-points)", 1),
+        ([*PLANE, "--mean", "4", *SMALL, "--most-points", "100"], "more than the 100 that are drawn at most", 1),
         ([*PLANE, "-l", "100"], "has no valid circulant embedding", 1),
         ([*PLANE, "-o", "pattern.txt"], "The ending of pattern.txt is none of", 1),
         ([*PLANE, "--plot", "picture.gif"], "The ending of picture.gif is none of", 1),
@@ -153,3 +155,14 @@ def test_a_picture_without_matplotlib_is_refused_before_the_work(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     monkeypatch.setattr(LogGaussianCoxProcess, "sample", None)
     assert "--plot: pictures need matplotlib" in refusal(*PLANE, "--plot", "picture.png")
+
+
+def test_the_number_of_points_to_expect_is_that_of_the_intensity_and_its_limit_can_be_raised():
+    """A large variance makes a few patterns very large. Those that are not are drawn."""
+    numbers = [*PLANE, *SMALL, "--mean", "4", "--variance", "30"]
+    process = LogGaussianCoxProcess(30 * RBF(1.0), 4.0)
+    pattern = process.sample([(0, 4), (0, 3)], resolution=32, random_state=7)
+    assert pattern.intensity.integral < 1e6 < process.expected_count([(0, 4), (0, 3)])
+    simulate(*numbers, "-o", "pattern.parquet")
+    assert pl.read_parquet("pattern.parquet").height == len(pattern)
+    assert f"about {pattern.intensity.integral:.2g} points" in refusal(*numbers, "--most-points", "10")

@@ -7,6 +7,7 @@ import typer
 
 from coxfield.apps.cli import messages, options
 from coxfield.apps.cli.fitting import Columns, LabelledTable, Selection, SelectionOption, TargetOption, WeightOption
+from coxfield.apps.cli.live_model import alone_with
 from coxfield.apps.cli.model_summary import summary
 
 
@@ -76,5 +77,8 @@ def fit(
     lines = {} if quiet else summary(model, data.features, data.y) | {"Model": str(output)}
     # The number of threads, and whether a person was watching, are no part of the model.
     model.set_params(n_jobs=None, verbose=0)
-    model_file.save(model, output, target=target, features=data.features, id_column=id_column, ids=data.training_ids)
+    with alone_with(output, quiet):
+        model_file.save(
+            model, output, target=target, features=data.features, id_column=id_column, ids=data.training_ids
+        )
     messages.print_summary(lines)

@@ -42,7 +42,8 @@ def forget(
     if it should not reflect the removed rows either, choose it again: --reselect.
 
     The model must have been fitted with --id. Its file is replaced whole or not at all. If an id is not in the model,
-    or too few rows would be left, nothing changes. Other copies of the file still have the rows.
+    or too few rows would be left, nothing changes. Other copies of the file still have the rows. While another command
+    changes the same file, this one waits.
 
     \b
     Examples:
@@ -51,24 +52,24 @@ def forget(
       coxfield forget model.skops members.parquet --id member --ignore-missing
       printf 'plant\\n7\\n' | coxfield forget model.skops -
     """  # noqa: D301
-    live = LiveModel.load(model, output, jobs, quiet)
-    known = live.ids
-    rows = _read(ids, str(live.saved.id_column) if id_column is None else id_column)
-    wanted = rows.ids(rows.rows.columns[0])
-    missing = known.missing(wanted)
-    if missing and not ignore_missing:
-        from coxfield.io.columns import listed
+    with LiveModel.opened(model, output, jobs, quiet) as live:
+        known = live.ids
+        rows = _read(ids, str(live.saved.id_column) if id_column is None else id_column)
+        wanted = rows.ids(rows.rows.columns[0])
+        missing = known.missing(wanted)
+        if missing and not ignore_missing:
+            from coxfield.io.columns import listed
 
-        kind = "an id" if len(missing) == 1 else f"{len(missing)} ids"
-        raise ValueError(
-            f"{rows.name} has {kind} that the model does not have, {listed(missing, most=SHOWN)}: correct the ids, or "
-            "give --ignore-missing"
-        )
-    places = known.places(wanted)
-    live = live.without(places, reselect=reselect)
-    if reselect:
-        live.saved.model.reselect()
-    live.write({"Forgotten": f"{len(places)} rows of {len(set(wanted)) - len(missing)} ids"})
+            kind = "an id" if len(missing) == 1 else f"{len(missing)} ids"
+            raise ValueError(
+                f"{rows.name} has {kind} that the model does not have, {listed(missing, most=SHOWN)}: correct the ids, "
+                "or give --ignore-missing"
+            )
+        places = known.places(wanted)
+        live = live.without(places, reselect=reselect)
+        if reselect:
+            live.saved.model.reselect()
+        live.write({"Forgotten": f"{len(places)} rows of {len(set(wanted)) - len(missing)} ids"})
 
 
 def _read(ids: Path, column: str) -> "Table":

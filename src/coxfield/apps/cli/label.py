@@ -113,10 +113,12 @@ def label(
     inference = _resolved(inference, length_scale)
     options.check_columns({"--target": target, "--id": id_column}, feature, drop)
     from coxfield import SLGCPClassifier
+    from coxfield.io import tables
 
     outputs.check(output, plot, inputs=[table])
     marks = {target: missing or []}
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks)
+    tables.check_columns(rows.rows, output)
     X = rows.features(names)
     known, given = _known(rows, target), ~rows.missing_labels(target)  # its note is no help if features are refused
     _check_names(rows, known, inference)
@@ -163,7 +165,8 @@ def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
     classes = [messages.label_text(name) for name in dict.fromkeys(known.tolist())]
     certified = ["certified"] if inference == Inference.map else []
     added = ["given", *certified, *(f"{kind}_{name}" for kind in kinds for name in classes)]
-    taken = [name for name in added if name in rows.rows.columns]
+    present = set(rows.rows.columns)
+    taken = [name for name in added if name in present]
     if taken:
         raise ValueError(
             f"{rows.name} already has a column {taken[0]!r}, which coxfield label adds: rename or remove it"

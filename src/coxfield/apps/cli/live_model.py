@@ -1,19 +1,35 @@
 """A model file that is read, changed and written again: what `coxfield update` and `coxfield forget` share."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from coxfield.apps.cli import messages
 from coxfield.apps.cli.model_summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from coxfield.io.model_file import SavedModel
     from coxfield.io.training_ids import TrainingIds
+
+
+@contextmanager
+def alone_with(path: Path, quiet: bool = False) -> "Iterator[None]":
+    """Keep other commands from a model file until the block ends. If one of them has it, say so and wait."""
+    from coxfield.utils.whole_files import alone
+
+    def wait() -> None:
+        if not quiet:
+            typer.echo(f"Waiting for another command that changes {path}", err=True)
+
+    with alone(path, wait):
+        yield
 
 
 @dataclass(frozen=True)
@@ -28,14 +44,20 @@ class LiveModel:
     quiet: bool
 
     @classmethod
-    def load(cls, path: Path, output: Path | None, jobs: int | None, quiet: bool) -> "LiveModel":
-        """Read a model file. An output that cannot be written is refused first."""
+    @contextmanager
+    def opened(cls, path: Path, output: Path | None, jobs: int | None, quiet: bool) -> "Iterator[LiveModel]":
+        """Read a model file, and keep other commands from it until the block ends.
+
+        An output that cannot be written is refused first. A file that is only read is not kept from others.
+        """
         from coxfield.io import model_file
 
-        model_file.check_output(path if output is None else output)
-        saved = model_file.load(path)
-        saved.model.set_params(n_jobs=jobs, verbose=int(messages.watched(quiet)))
-        return cls(saved, path, path if output is None else output, quiet)
+        output = path if output is None else output
+        model_file.check_output(output)
+        with alone_with(output, quiet):
+            saved = model_file.load(path)
+            saved.model.set_params(n_jobs=jobs, verbose=int(messages.watched(quiet)))
+            yield cls(saved, path, output, quiet)
 
     @property
     def ids(self) -> "TrainingIds":
@@ -91,7 +113,8 @@ class LiveModel:
         # The number of threads, and whether a person was watching, are no part of the model.
         model.set_params(n_jobs=None, verbose=0)
         ids = None if saved.ids is None else saved.ids.texts
-        model_file.save(
-            model, self.output, target=saved.target, features=saved.features, id_column=saved.id_column, ids=ids
-        )
+        # Programs that know nothing of the lock may have replaced the file, or the file system has no locks.
+        digest = saved.digest if self.output.resolve() == self.path.resolve() else None
+        names: dict[str, Any] = {"target": saved.target, "features": saved.features, "id_column": saved.id_column}
+        model_file.save(model, self.output, **names, ids=ids, digest=digest)
         messages.print_summary(lines)

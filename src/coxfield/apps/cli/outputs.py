@@ -43,10 +43,12 @@ def write(rows: "pl.DataFrame", output: Path | None, picture: bytes | None, plot
 
 def print_table(rows: "pl.DataFrame") -> None:
     """Write a table to standard output, as CSV."""
+    from coxfield.io import tables
     from coxfield.utils.whole_files import FileNotWrittenError
 
+    content = tables.as_csv(rows)
     try:
-        typer.echo(rows.write_csv().encode(), nl=False)
+        typer.echo(content, nl=False)
     except BrokenPipeError:  # the reader has seen enough
         raise
     except OSError as error:

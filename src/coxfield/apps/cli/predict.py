@@ -88,6 +88,8 @@ def predict(
     kept = remembered if id_column is None else id_column
     # A feature may serve as id. It is then read as numbers.
     rows = tables.read(table, verbatim={saved.target, kept}.difference(saved.features))
+    if kept is not None and kept in rows.rows.columns:
+        tables.check_columns(rows.rows.select(kept), output)
     result = predictions(saved, rows, kept, wishes, messages.watched(quiet))
     if output is None:
         outputs.print_table(result)
@@ -106,10 +108,10 @@ def _print_outcome(saved: "SavedModel", rows: "Table", result: "pl.DataFrame", o
     """Print where the predictions are and, if the table has the true classes, the error rate, to standard error."""
     if output is not None:
         typer.echo(f"{result.height} predictions in {output}", err=True)
-    if saved.target not in rows.rows.columns:
-        return
-    import polars as pl
+    from coxfield.io.columns import is_writable, pl
 
+    if saved.target not in rows.rows.columns or not is_writable(rows.rows[saved.target].dtype):
+        return
     known = ~rows.missing_labels(saved.target)
     # Compared as text: a table may hold integers only, where the table of the fit also had strings.
     truth = rows.rows[saved.target].cast(pl.String).filter(known)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from coxfield.process import LogGaussianCoxProcess, Pattern
 
+MOST_POINTS = 1_000_000  # a CSV of so many points in the plane has 40 MB
+
 
 class KernelName(StrEnum):
     """Covariance functions, by their names on the command line."""
@@ -62,6 +64,15 @@ def simulate(
             help="Number of cells along the longest side. The intensity is constant in a cell.",
         ),
     ] = None,
+    most_points: Annotated[
+        int,
+        typer.Option(
+            "--most-points",
+            metavar="N",
+            min=1,
+            help="Number of points to expect, given the intensity, above which nothing is drawn.",
+        ),
+    ] = MOST_POINTS,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -96,7 +107,7 @@ def simulate(
     seed = secrets.randbelow(2**32) if seed is None else seed
     with messages.gathered() as caught:
         warnings.simplefilter("always", CoarseGridWarning)
-        pattern = process.sample(sides, resolution=resolution, random_state=seed)
+        pattern = process.sample(sides, resolution=resolution, most_points=most_points, random_state=seed)
     picture = None if plot is None else _picture(pattern, plot)
     for warning in caught:
         typer.secho(f"Warning: {warning.message}", fg=typer.colors.YELLOW, err=True)

@@ -42,6 +42,7 @@ def update(
 
     A class that the model does not know may be a mistake, so it is refused unless --new-classes is given. An id that
     the model has already is refused unless --replace or --add is given. The model file is replaced whole or not at all.
+    While another command changes the same file, this one waits.
 
     \b
     Examples:
@@ -52,11 +53,21 @@ def update(
     """  # noqa: D301
     if replace and add:
         raise typer.BadParameter("--replace and --add contradict each other: give only one of the two")
+    with LiveModel.opened(model, output, jobs, quiet) as live:
+        rows = _read(live.saved, table, weight)
+        live, counts = _with_rows(live, rows, weight, new_classes, replace, add, reselect)
+        if reselect:
+            live.saved.model.reselect()
+        _write(live, counts, reselect)
+
+
+def _with_rows(
+    live: LiveModel, rows: "Table", weight: str | None, new_classes: bool, replace: bool, add: bool, reselect: bool
+) -> tuple[LiveModel, dict[str, str]]:
+    """The model with the rows of a table, and how many came and went."""
     from coxfield.io.columns import listed
 
-    live = LiveModel.load(model, output, jobs, quiet)
     saved = live.saved
-    rows = _read(saved, table, weight)
     X, y = rows.features(saved.features), known_classes.labels_like(rows, saved.target, saved.model.classes_)
     new = known_classes.new_classes(rows, saved.target, y, saved.model.classes_, allowed=new_classes)
     weights = None if weight is None else rows.weights(weight)
@@ -75,9 +86,7 @@ def update(
     if old is not None:
         counts["Replaced"] = f"{len(old)} rows of {len(known)} ids"
         live = live.without(old, reselect=reselect)
-    if reselect:
-        live.saved.model.reselect()
-    _write(live, counts, reselect)
+    return live, counts
 
 
 def _write(live: LiveModel, counts: dict[str, str], reselect: bool) -> None:

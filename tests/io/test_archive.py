@@ -1,0 +1,278 @@
+"""Archives: those that would take much memory or time are refused before anything is parsed, and damage is found."""
+
+import hashlib
+import io
+import json
+import struct
+import tracemalloc
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from coxfield.io import archive as limits
+from coxfield.io.archive import (
+    CHECKSUM,
+    CONTAINERS,
+    NESTING,
+    TEXT_BYTES,
+    add_checksum,
+    check_archive,
+    check_arrays,
+    check_checksum,
+    checksum,
+    parse,
+)
+from coxfield.io.requirements import Unsound
+from model_archives import saved
+
+
+def stream_of(members, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as found:
+        for name, content in members:
+            found.writestr(name, content)
+    return buffer
+
+
+def refusal(stream):
+    """The clause, for which next to no memory was taken."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(Unsound) as caught:
+            check_archive(stream)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+    return str(caught.value)
+
+
+def test_members_of_a_model_pass():
+    check_archive(stream_of([("schema.json", b"{}"), ("1.npy", b"1" * 1000), ("2.npz", b""), ("sha256.txt", b"")]))
+
+
+def test_what_is_no_archive_is_said_to_be_none():
+    with pytest.raises(zipfile.BadZipFile):
+        check_archive(io.BytesIO(b"not an archive"))
+
+
+def test_a_bomb_is_refused():
+    bomb = stream_of([("schema.json", b"{}"), ("1.npy", bytes(10**7))], zipfile.ZIP_DEFLATED)
+    assert "'schema.json' is compressed" in refusal(bomb)
+
+
+def test_a_member_is_not_larger_than_the_file():
+    content = bytearray(stream_of([("1.npy", b"12345")]).getvalue())
+    at = content.rfind(b"PK\x01\x02") + 20
+    content[at : at + 8] = struct.pack("<LL", 4 * 10**9, 4 * 10**9)
+    assert "its members claim 4000000000 bytes, but the file has" in refusal(io.BytesIO(content))
+    content[at : at + 8] = struct.pack("<LL", 5, 4 * 10**9)
+    assert "its member '1.npy' has two different sizes" in refusal(io.BytesIO(content))
+
+
+def test_members_that_overlap_are_refused():
+    content = bytearray(stream_of([("1.npy", bytes(3000)), ("2.npy", bytes(3000))]).getvalue())
+    first, second = content.find(b"PK\x01\x02"), content.rfind(b"PK\x01\x02")
+    for at in (first, second):
+        content[at + 20 : at + 28] = struct.pack("<LL", 6000, 6000)
+    assert "its members claim 12000 bytes" in refusal(io.BytesIO(content))
+
+
+def test_there_are_not_too_many_members(monkeypatch):
+    monkeypatch.setattr(limits, "MEMBERS", 20)
+    many = stream_of((f"{number}.npy", b"") for number in range(21))
+    assert "it has 21 members, more than 20" in refusal(many)
+
+
+def test_the_list_of_members_is_not_read_if_it_is_long(monkeypatch):
+    monkeypatch.setattr(limits, "DIRECTORY_BYTES", 1000)
+    assert refusal(stream_of((f"{number}.npy", b"") for number in range(20))) == "its list of members is too long"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_members_have_different_names_and_known_endings():
+    assert "two of its members have the same name" in refusal(stream_of([("1.npy", b"1"), ("1.npy", b"2")]))
+    assert "its member 'run.py' is no part of a model" in refusal(stream_of([("run.py", b"")]))
+
+
+def test_files_and_texts_are_not_too_large(monkeypatch):
+    assert "its member 'schema.json' is too long for a text" in refusal(
+        stream_of([("schema.json", bytes(TEXT_BYTES + 1))])
+    )
+    monkeypatch.setattr(limits, "FILE_BYTES", 100)
+    assert "bytes, more than 100" in refusal(stream_of([("1.npy", bytes(100))]))
+
+
+def test_a_model_of_sixty_thousand_images_is_far_from_the_limits():
+    names = [f"pixel_{number:03d}" for number in range(784)]
+    assert limits.FILE_BYTES > 8 * (60_000 * 784 * 8)
+    assert len(json.dumps(names)) < TEXT_BYTES / 100
+
+
+@pytest.mark.parametrize("value", [1, "[[[", {"a": [1, {"b": None}]}, '\\"[', "é"])
+def test_texts_come_back(value):
+    assert parse(json.dumps(value).encode(), "it") == value
+
+
+def nested(depth):
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        (nested(NESTING + 1), "it is nested too deeply"),
+        (b'{"a":' * (NESTING + 1), "it is nested too deeply"),
+        (nested(10**5), "it is nested too deeply"),
+        (b"[" + b"[]," * CONTAINERS + b"[]]", "it has too many parts"),
+        (b" " * (TEXT_BYTES + 1), "it is too long"),
+        ('["é"]'.encode(), "it is not in the letters"),
+        (json.dumps([1]).encode("utf-16-le"), "it is not in the letters"),
+    ],
+    ids=["lists", "mappings", "very deep", "wide", "long", "letters", "other encoding"],
+)
+def test_texts_have_limits(text, clause):
+    parse(nested(NESTING), "it")
+    with pytest.raises(Unsound, match=clause):
+        parse(text, "it")
+
+
+def test_brackets_in_strings_are_no_nesting_and_strings_without_end_take_no_time():
+    assert parse(json.dumps(["[" * 10**4, '"' + "[" * 10**4]).encode(), "it")[0] == "[" * 10**4
+    with pytest.raises(ValueError, match="Unterminated string"):
+        parse(b'["' + b'\\"' * 10**6, "it")
+
+
+def archive_of(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as found:
+        for name, content in members.items():
+            found.writestr(name.replace("_", "."), content)
+    return zipfile.ZipFile(buffer)
+
+
+def header(text):
+    """The bytes of an array without values."""
+    text = text.encode().ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def announced(dtype, shape):
+    return header(f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape}, }}")
+
+
+def npz(**parts):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as found:
+        for name, content in parts.items():
+            found.writestr(f"{name}.npy", content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "array", [np.eye(3), np.float64(1), np.array(["a", "bc"]), np.zeros((0, 5)), np.array([True]), np.eye(3, order="F")]
+)
+def test_arrays_pass(array):
+    check_arrays(archive_of(a_npy=saved(array)))
+
+
+def test_sparse_matrices_pass():
+    buffer = io.BytesIO()
+    sparse.save_npz(buffer, sparse.eye_array(1000, format="csr"))
+    check_arrays(archive_of(a_npz=buffer.getvalue()))
+
+
+@pytest.mark.parametrize(
+    ("content", "clause"),
+    [
+        (announced("<f8", (10**12,)), "announces 8000000000000 bytes, but has 0"),
+        (announced("<f8", (10**30, 10**30)), "announces 8"),
+        (saved(np.eye(3))[:-1], "announces 72 bytes, but has 71"),
+        (saved(np.eye(3)) + b"1", "announces 72 bytes, but has 73"),
+        (saved(np.array([{}]), allow_pickle=True), "does not hold numbers or text"),
+        (announced("O", (1,)), "does not hold numbers or text"),
+        (announced([("a", "<f8")], (0,)), "does not hold numbers or text"),
+        (announced("<f8", (-1, 0)), "has a negative length"),
+        (announced("<U0", (10**12,)), "has values without any size"),
+        (header("__import__('os').abort()"), "has a damaged header"),
+        (header("(" * 100), "has a damaged header"),
+        (header("{}"), "has a damaged header"),
+        (b"", "has a damaged header"),
+        (b"PK\x03\x04", "has a damaged header"),
+        (b"\x93NUMPY\x01\x00\xff\xff{", "has a damaged header"),
+    ],
+)
+def test_headers_that_are_wrong_are_refused(content, clause):
+    with pytest.raises(Unsound, match=f"its array 'a.npy' {clause}"):
+        check_arrays(archive_of(a_npy=content))
+    with pytest.raises(Unsound, match=f"its array 'a.npy' {clause}"):
+        check_arrays(archive_of(b_npz=npz(a=content)))
+
+
+def test_sparse_matrices_do_not_take_much_memory():
+    zeros = saved(np.zeros(10**6))
+    bomb = npz(**dict.fromkeys("abcdef", zeros))
+    check_arrays(archive_of(a_npz=bomb))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "FREE_BYTES", 10**6)
+        with pytest.raises(Unsound, match="its sparse matrices take 48000768 bytes when they are unpacked"):
+            check_arrays(archive_of(a_npz=bomb))
+        patch.setattr(limits, "FREE_BYTES", 9 * 10**6)
+        few = npz(a=zeros)
+        check_arrays(archive_of(a_npz=few))
+        with pytest.raises(Unsound, match="its sparse matrices take 16000256 bytes when they are unpacked"):
+            check_arrays(archive_of(a_npz=few, b_npz=few))
+
+
+def test_sparse_matrices_are_made_of_a_few_arrays():
+    with pytest.raises(Unsound, match="has too many parts"):
+        check_arrays(archive_of(a_npz=npz(**dict.fromkeys("abcdefghi", saved(np.eye(2))))))
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as found:
+        found.writestr("run.py", b"")
+    with pytest.raises(Unsound, match="is no sparse matrix"):
+        check_arrays(archive_of(a_npz=buffer.getvalue()))
+
+
+CONTENT = {"a.npy": b"12345", "b.json": b""}
+
+
+def signed(members, with_checksum=True):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as found:
+        for name, content in members.items():
+            found.writestr(name, content)
+        if with_checksum:
+            add_checksum(found)
+    return zipfile.ZipFile(buffer)
+
+
+def test_it_is_the_hash_of_names_sizes_and_bytes():
+    assert checksum(signed(CONTENT)) == hashlib.sha256(b"a.npy\x005\x0012345b.json\x000\x00").hexdigest()
+
+
+def test_it_does_not_depend_on_itself_and_passes():
+    assert checksum(signed(CONTENT)) == checksum(signed(CONTENT, with_checksum=False))
+    check_checksum(signed(CONTENT))
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"a.npy": b"12346", "b.json": b""},
+        {"a.npy": b"1234", "b.json": b"5"},
+        {"b.json": b"", "a.npy": b"12345"},
+        {"a.npy": b"12345"},
+        {"a.npy": b"12345", "c.json": b""},
+    ],
+)
+def test_other_members_are_refused(members):
+    changed = signed({**members, CHECKSUM: checksum(signed(CONTENT)).encode()}, with_checksum=False)
+    with pytest.raises(Unsound, match="it is damaged, and no longer as it was written"):
+        check_checksum(changed)
+
+
+def test_without_it_an_archive_is_refused():
+    with pytest.raises(Unsound, match="it has lost its checksum"):
+        check_checksum(signed(CONTENT, with_checksum=False))
