@@ -50,6 +50,7 @@ def check_mixture(mixture: Any) -> None:
     require(type(mixture.ladders) is tuple and len(mixture.ladders) > 0, "the mixture has no members")
     for ladder in mixture.ladders:
         _check_ladder(ladder, mixture.X)
+    require(any(ladder.weights.any() for ladder in mixture.ladders), "weights of the mixture are all 0")
     members = sum(ladder.weights.size for ladder in mixture.ladders)
     require(members <= MEMBERS, f"the mixture has {members} members, more than {MEMBERS}")
     if mixture.log_densities is not None:
@@ -68,8 +69,9 @@ def _check_ladder(ladder: Any, X: Any) -> None:
     factors = require_positive(ladder.factors, "factors of the mixture", (None,))
     alphas = require_positive(ladder.alphas, "alphas of the mixture", (None,), zero=True)
     require(bool((alphas <= LARGEST_POWER).all()), f"alphas of the mixture are larger than {LARGEST_POWER}")
-    weights = require_positive(ladder.weights, "weights of the mixture", (len(factors), len(alphas)), zero=True)
-    require(bool(weights.any()), "weights of the mixture are all 0")
+    require_positive(ladder.floors, "floors of the mixture", (len(alphas),), zero=True)
+    require(is_number(ladder.one) and ladder.one > 0, "the unit of the density is not a positive number")
+    require_positive(ladder.weights, "weights of the mixture", (len(factors), len(alphas)), zero=True)
 
 
 def _check_covariance(covariance: Any, n_features: int) -> None:

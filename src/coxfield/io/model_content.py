@@ -71,6 +71,8 @@ def check_state(state: Any) -> None:
     for name, length in (("_chosen_from", n), ("_announced", len(classes)), ("_arrived", len(classes))):
         if name in state:
             _check_mask(state[name], name, length)
+    changed = state.get("_changed", 0)
+    require(is_integer(changed) and changed >= 0, f"_changed is {quoted(changed)}")
     require_array(state["mean_"], "mean_", (len(classes),))
     require(is_integer(state["n_features_in_"]) and state["n_features_in_"] == d, f"n_features_in_ is not {d}")
     if "feature_names_in_" in state:
@@ -141,9 +143,8 @@ def _check_learned(state: dict) -> None:
     """A mixture that was learned from the points refers to them, and knows their densities."""
     mixture, weights, X = state["kernel_"], state["_weights"], state["X_fit_"]
     require(isinstance(mixture, Mixture), "it has a table of a mixture, but no mixture")
-    if "_chosen_from" in state:
+    if "_chosen_from" in state and mixture.n_reference != X.shape[0]:  # densities of files of format 4 and before
         chosen = state["_chosen_from"]
-        require(bool(chosen.any()), "the mixture was chosen from none of the points")
         weights, X = None if weights is None else weights[chosen], X[chosen]
     require(_same_points(mixture.X, X), "the points of the mixture are not X_fit_")
     counts = mixture.counts

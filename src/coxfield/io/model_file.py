@@ -3,10 +3,11 @@
 A pickle can run any code when it is loaded. A skops archive cannot: it lists the types it is made of, and `load` builds
 it only if all of these types are on a short list (`schema`).
 
-The archive of format 4 has the state of the model as skops writes it, `coxfield.json` with the names of the columns,
-`ids.npy` with the ids of the training rows if there are any, and a checksum of all. Format 3 has no ids. `load` reads
-the file once, and checks one thing after the other. Each check relies only on those before: the limits of the archive,
-the checksum, the headers of the arrays, the structure and its types, the content, and a trial.
+The archive of format 5 has the state of the model as skops writes it, `coxfield.json` with the names of the columns,
+`ids.npy` with the ids of the training rows if there are any, and a checksum of all. Format 4 has densities without a
+floor, over the points that a mixture was chosen from, and format 3 has no ids. `load` reads the file once, and checks
+one thing after the other. Each check relies only on those before: the limits of the archive, the checksum, the headers
+of the arrays, the structure and its types, the content, and a trial.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FORMAT = "coxfield model 4"
+FORMAT = "coxfield model 5"
 DESCRIPTION = "coxfield.json"  # the member that has the names of the columns
 ROWS = 16  # of a trial
 REMOTE = 240  # further rows of a trial, where scores are the largest
@@ -232,11 +233,10 @@ def _read(content: bytes, path: Path) -> tuple[dict, Any, bytes | None]:
         description = parse(archive.read(DESCRIPTION), "its description")
         ids = archive.read(training_ids.MEMBER) if training_ids.MEMBER in members else None
     form = description.get("format") if isinstance(description, dict) else None
-    if form == schema.WITHOUT_IDS:
-        return description, schema.completed(_built(content)), None
-    if form != FORMAT:
+    if form not in (schema.WITHOUT_IDS, schema.WITHOUT_FLOORS, FORMAT):
         raise ModelFileError(f"{path} was written by another version of coxfield, whose models cannot be read")
-    return description, _built(content), ids
+    state = _built(content)
+    return description, state if form == FORMAT else schema.completed(state), ids
 
 
 def _read_format_2(archive: ZipFile, structure: Any, path: Path) -> tuple[dict, Any, None]:

@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process import kernels
 
@@ -29,6 +30,7 @@ from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.profiles import Matern, RationalQuadratic, SquaredExponential
 from coxfield.kernels.radial import Radial
 from coxfield.kernels.transformer import Transformer
+from coxfield.kernels.whitening import Whitening
 
 MEMBER = "schema.json"
 PROTOCOL = 2  # of skops; older ones have nodes that are not checked here
@@ -69,7 +71,7 @@ TRUSTED = tuple(
 KNOWN = {"ObjectNode": {*TRUSTED}, "FunctionNode": {f"numpy.{name}" for name in transform_content.FUNCTIONS}}
 MOST_NAMES = 6  # of types in a message
 
-FORMAT_2, WITHOUT_IDS = "coxfield model 2", "coxfield model 3"
+FORMAT_2, WITHOUT_IDS, WITHOUT_FLOORS = (f"coxfield model {number}" for number in (2, 3, 4))
 UNREADABLE = "coxfield model 1"  # before mixtures of covariances
 ADDED = {"selection_part": 1.0, "random_state": None}  # parameters that older models do not have, and what they mean
 
@@ -109,8 +111,18 @@ def with_state(structure: dict, kind: type) -> dict:
 
 
 def completed(state: Any) -> Any:
-    """The state of an older model with the parameters that came later."""
-    return {**ADDED, **state} if isinstance(state, dict) else state
+    """The state of an older model with what newer ones have besides. What does not fit is refused later."""
+    if not isinstance(state, dict):
+        return state
+    mixture = state.get("kernel_")
+    for ladder in vars(mixture).get("ladders", ()) if isinstance(mixture, Mixture) else ():
+        alphas, transform = vars(ladder).get("alphas"), vars(ladder).get("transform")
+        if isinstance(ladder, Ladder) and isinstance(alphas, np.ndarray):
+            ladder.__dict__.update(floors=np.zeros(alphas.shape), one=1.0)
+        for each in (transform, *(step for _, step in getattr(transform, "steps", None) or ())):
+            if isinstance(each, Whitening) and isinstance(vars(each).get("class_means_"), np.ndarray):
+                each.__dict__.update(moved_=np.zeros(0, int), moved_points_=each.class_means_[:0])
+    return {**ADDED, **state}
 
 
 @dataclass

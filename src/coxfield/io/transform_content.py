@@ -40,7 +40,7 @@ from coxfield.io.requirements import (
     require_fields,
     require_positive,
 )
-from coxfield.kernels.compression import Compression
+from coxfield.kernels.compression import Compression, NormalScores
 from coxfield.kernels.transformer import Transformer
 from coxfield.kernels.units import Units
 from coxfield.kernels.whitening import Whitening
@@ -54,8 +54,9 @@ STEPS = 20  # of a pipeline
 #: are lengths that arrays share. Then + means positive, 0 means not negative, ? means that it may be None.
 ARRAYS: dict[type, dict[str, str]] = {
     Compression: {"centre_": "d", "scale_": "d+"},
+    NormalScores: {"values_": "kd", "scores_": "kd", "slopes_": "d+"},
     Units: {"units_": "d+"},
-    Whitening: {"matrix_": "dw", "origin_": "d", "class_means_": "cw", "removal_": "n0"},
+    Whitening: {"matrix_": "dw", "origin_": "d", "class_means_": "cw", "removal_": "n0", "moved_points_": "mw"},
     StandardScaler: {"mean_": "d?", "scale_": "d+?"},
     MinMaxScaler: {"min_": "d", "scale_": "d+"},
     MaxAbsScaler: {"scale_": "d+"},
@@ -187,7 +188,10 @@ def _width_by_arrays(transform: Any, n: int, d: int) -> int:
             require_array(value, what, expected)
         sizes.update(zip(shape, value.shape, strict=True))
     if type(transform) is Whitening:
-        require_codes(vars(transform).get("labels_"), "labels_ of a Whitening", n, sizes["c"])
+        labels = require_array(vars(transform).get("labels_"), "labels_ of a Whitening", (n,), kinds="i")
+        require_codes(labels + 1, "labels_ + 1 of a Whitening", n, sizes["c"] + 1)  # -1 of a point that came later
+        moved = require_codes(vars(transform).get("moved_"), "moved_ of a Whitening", sizes["m"], n)
+        require(bool((np.diff(moved) > 0).all()), "moved_ of a Whitening is not ascending")
         require(is_number(vars(transform).get("shrinkage_")), "shrinkage_ of a Whitening is no number")
     return sizes.get("w", d)
 

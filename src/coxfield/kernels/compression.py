@@ -31,8 +31,8 @@ class NormalScores(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    values_, scores_ : lists of arrays
-        At most `KNOTS` values of each feature, ascending, and their scores.
+    values_, scores_ : arrays of shape (n_knots, n_features)
+        At most `KNOTS` values of each feature, ascending, and their scores; the last ones may be repeated.
     slopes_ : array of shape (n_features,)
         Of the lines beyond the data.
 
@@ -45,18 +45,20 @@ class NormalScores(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Learn the ranks of the values; weights of points play no part."""
-        self.values_, self.scores_, slopes = [], [], []
+        knots, slopes = [], []
         for column in np.asarray(X, dtype=float).T:
             values, counts = np.unique(column, return_counts=True)
             scores = ndtri((np.cumsum(counts) - counts / 2) / len(column))
             kept = np.unique(np.searchsorted(scores, np.linspace(scores[0], scores[-1], KNOTS)))
             kept = kept if len(values) > KNOTS else np.arange(len(values))
-            self.values_.append(values[kept])
-            self.scores_.append(scores[kept])
+            knots.append((values[kept], scores[kept]))
             low, high = np.quantile(column, [0.25, 0.75])
             spread = (high - low) / 1.349  # of a normal distribution, the standard deviation
             spread = spread if spread > 0 else np.ptp(values)
             slopes.append(1 / spread if spread > 0 else 1.0)
+        most = max(len(values) for values, _ in knots)
+        padded = [[np.pad(each, (0, most - len(each)), mode="edge") for each in pair] for pair in knots]
+        self.values_, self.scores_ = np.transpose(padded, (1, 2, 0))
         self.slopes_ = np.minimum(slopes, np.finfo(X.dtype).max)
         return self
 
@@ -65,7 +67,7 @@ class NormalScores(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         found = np.empty(X.shape, X.dtype)
         largest = np.finfo(X.dtype).max / 4
-        for k, (values, scores) in enumerate(zip(self.values_, self.scores_, strict=True)):
+        for k, (values, scores) in enumerate(zip(self.values_.T, self.scores_.T, strict=True)):
             column = X[:, k].astype(float)
             with np.errstate(over="ignore"):
                 beyond = (column - np.clip(column, values[0], values[-1])) * self.slopes_[k]
