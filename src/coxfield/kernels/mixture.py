@@ -92,8 +92,10 @@ class Mixture:
     def reweighed(self, weights: Sequence[NDArray]) -> Mixture:
         """The same members with other weights: an array of shape (F, A) for each ladder."""
         ladders = (replace(ladder, weights=each) for ladder, each in zip(self.ladders, weights, strict=True))
-        new = replace(self, ladders=tuple(ladders))
-        new.__dict__.update({name: value for name, value in self.__dict__.items() if name == "_anchor"})
+        new, anchor = replace(self, ladders=tuple(ladders)), self.__dict__.get("_anchor")
+        if anchor is not None:
+            held = zip(anchor, new.ladders, strict=True)
+            new.__dict__["_anchor"] = tuple(replace(points, ladder=ladder) for points, ladder in held)
         return new
 
     def apart(self, X, counts: NDArray | None, scale: float) -> Mixture:

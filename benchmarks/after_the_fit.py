@@ -1,0 +1,255 @@
+"""What happens after the fit: rows that come and go, far rows, evidence at new points, and what leave-one-out promises.
+
+    python -m benchmarks.after_the_fit [updates windows parts outliers evidence leave_one_out many_classes] [--splits 8]
+
+Log losses are divided by those of a new fit to the same rows, or of a fit to clean rows. The folder that COXFIELD_DATA
+names may hold satimage.npz and a folder `tables` with npz files of X and y; what is missing is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.model_selection import train_test_split
+
+from coxfield import LGCPClassifier
+
+MOST = 1200  # training rows of a split
+TABLES = ("heart", "australian", "vehicle", "bupa", "sonar", "ionosphere", "monk-2", "mammographic", "phoneme")
+
+
+def data_sets() -> dict[str, tuple]:
+    """Points and class numbers by name."""
+    loaders = {"wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
+    found = {name: load(return_X_y=True) for name, load in loaders.items()}
+    folder = Path(os.environ.get("COXFIELD_DATA", "."))
+    for name in TABLES:
+        path = folder / "tables" / f"{name}.npz"
+        if path.is_file():
+            with np.load(path, allow_pickle=True) as table:
+                found[name] = table["X"].astype(float), table["y"].astype(int)
+    if (folder / "satimage.npz").is_file():
+        with np.load(folder / "satimage.npz") as table:
+            found["satimage"] = table["X_train"].astype(float), table["y_train"].astype(int)
+    return found
+
+
+def normals(n: int, rng) -> tuple:
+    """Two normal distributions in the plane."""
+    y = rng.integers(2, size=n)
+    return rng.normal(size=(n, 2)) + 1.2 * y[:, None], y
+
+
+def log_loss(clf, X, y) -> float:
+    logs = clf.predict_log_proba(X)
+    return float(-np.mean(logs[np.arange(len(y)), np.searchsorted(clf.classes_, y)]))
+
+
+def split(X, y, seed: int) -> tuple:
+    """Two thirds of the rows, at most `MOST`, and the rest."""
+    X, X_test, y, y_test = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=seed)
+    return X[:MOST], y[:MOST], X_test[:2000], y_test[:2000]
+
+
+def shown(name: str, ratios: list) -> None:
+    ratios = np.array(ratios)
+    print(
+        f"{name:16s} mean {np.array2string(ratios.mean(axis=0), precision=2)}  worst split {ratios.max(axis=0).round(2)}"
+    )
+
+
+def updates(sets: dict, splits: int) -> None:
+    """From a third of all rows to two thirds: at once, in steps of 10 and of 1, beside a new fit and beside before."""
+    print("# updates: at once, by 10, by 1, not at all")
+    means = []
+    for name, (X, y) in sets.items():
+        ratios = []
+        for seed in range(splits):
+            A, b, T, t = split(X, y, seed)
+            half, new = len(b) // 2, log_loss(LGCPClassifier().fit(A, b), T, t)
+            losses = []
+            for step in (len(b), 10, 1):
+                clf = LGCPClassifier().fit(A[:half], b[:half])
+                if step == len(b):
+                    before = log_loss(clf, T, t)
+                if step == 1 and len(b) > 600:
+                    losses.append(losses[-1])
+                    continue
+                for start in range(half, len(b), step):
+                    clf.partial_fit(A[start : start + step], b[start : start + step])
+                losses.append(log_loss(clf, T, t))
+            ratios.append([each / new for each in (*losses, before)])
+        shown(name, ratios)
+        means.append(np.mean(ratios, axis=0))
+    print("mean and worst of the sets", np.mean(means, axis=0).round(3), np.max(means, axis=0).round(2))
+
+
+def windows(sets: dict, splits: int, steps: int = 50) -> None:
+    """A window of 400 rows that moves by 50 rows, drawn again where the rows end."""
+    print("# windows: after the last step, and the mean of every tenth")
+    for name in ("normals", "satimage", "digits"):
+        if name not in (*sets, "normals"):
+            continue
+        ratios = []
+        for seed in range(splits):
+            rng = np.random.default_rng(seed)
+            X, y = normals(6000, rng) if name == "normals" else sets[name]
+            order = rng.permutation(len(y))
+            test, order = order[:1000], order[1000:]
+            order = np.resize(order, 400 + 50 * steps)  # rows come again after all others have come
+            clf = LGCPClassifier().fit(X[order[:400]], y[order[:400]])
+            path = []
+            for k in range(steps):
+                new = order[400 + 50 * k : 450 + 50 * k]
+                clf.partial_fit(X[new], y[new], classes=np.unique(y)).forget(np.arange(50))
+                if k % 10 == 9:
+                    fresh = LGCPClassifier().fit(clf.X_fit_, clf.classes_[clf.y_fit_])
+                    path.append(log_loss(clf, X[test], y[test]) / log_loss(fresh, X[test], y[test]))
+            ratios.append([path[-1], np.mean(path)])
+        shown(name, ratios)
+
+
+def parts(sets: dict, splits: int) -> None:
+    """`selection_part` beside a fit to that part alone."""
+    print("# selection_part 0.7, 0.5, 0.3")
+    for name, (X, y) in sets.items():
+        ratios = []
+        for seed in range(splits):
+            A, b, T, t = split(X, y, seed)
+            row = []
+            for part in (0.7, 0.5, 0.3):
+                clf = LGCPClassifier(selection_part=part, random_state=seed).fit(A, b)
+                chosen = clf._training.rows.chosen_from
+                row.append(log_loss(clf, T, t) / log_loss(LGCPClassifier().fit(A[chosen], b[chosen]), T, t))
+            ratios.append(row)
+        shown(name, ratios)
+
+
+def outliers(sets: dict, splits: int) -> None:
+    """One row, or one value, that is 1e3, 1e6, 1e9 standard deviations away; 9999 in 1 % of a column."""
+    print("# outliers: row and value of 1e3, 1e6, 1e9; sentinels")
+    for name, (X, y) in sets.items():
+        ratios = []
+        for seed in range(splits):
+            A, b, T, t = split(X, y, seed)
+            rng, clean, row = np.random.default_rng(seed), log_loss(LGCPClassifier().fit(A, b), T, t), []
+            for size in (1e3, 1e6, 1e9):
+                far = A.copy()
+                far[rng.integers(len(far))] += size * A.std(axis=0)
+                row.append(log_loss(LGCPClassifier().fit(far, b), T, t))
+                far = A.copy()
+                far[rng.integers(len(far)), rng.integers(far.shape[1])] += size * A.std()
+                row.append(log_loss(LGCPClassifier().fit(far, b), T, t))
+            coded, asked, k = A.copy(), T.copy(), rng.integers(A.shape[1])
+            coded[rng.random(len(A)) < 0.01, k] = asked[rng.random(len(T)) < 0.01, k] = 9999
+            row.append(log_loss(LGCPClassifier().fit(coded, b), asked, t))
+            ratios.append(np.array(row) / clean)
+        shown(name, ratios)
+
+
+def largest_evidence(scores, middle) -> float:
+    """The largest distance of a score from the mean of the classes, in nats."""
+    return float(np.abs(scores - scores.mean(axis=1, keepdims=True) - middle).max())
+
+
+def evidence(sets: dict, splits: int) -> None:
+    """The largest evidence anywhere, over the largest at points left out and at copies; over that of leave-one-out."""
+    print(
+        "# evidence: copies, 10,000 points in and around the data, arriving rows, over left-out points and copies; "
+        "the largest of all over left-out points alone"
+    )
+    for name, (X, y) in sets.items():
+        ratios = []
+        for seed in range(splits):
+            A, b, T, t = split(X, y, seed)
+            rng, clf = np.random.default_rng(seed), LGCPClassifier().fit(A, b)
+            left_out = clf.loo_class_scores()
+            middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
+            one, other, share = (
+                A[rng.integers(len(A), size=10_000)],
+                A[rng.integers(len(A), size=10_000)],
+                rng.random((10_000, 1)),
+            )
+            noise = rng.normal(size=one.shape) * A.std(axis=0) * rng.choice([0.01, 0.1, 1, 3], size=(10_000, 1))
+            around = np.where(rng.random((10_000, 1)) < 0.5, one + share * (other - one), one + noise)
+            at_copies = largest_evidence(clf.class_scores(A), middle)
+            base = max(largest_evidence(left_out, middle), at_copies)
+            found = [at_copies, largest_evidence(clf.class_scores(around), middle)]
+            clf.partial_fit(T, t)
+            found.append(largest_evidence(clf.class_scores(T), middle))
+            ratios.append([*(each / base for each in found), max(found) / largest_evidence(left_out, middle)])
+        shown(name, ratios)
+
+
+def leave_one_out(sets: dict, splits: int) -> None:
+    """`loo_error_` and `loo_log_loss_`, and the same with weights chosen by all rows, minus test figures."""
+    print("# leave-one-out minus test: error, standard error; log loss, standard error; then with weights of all rows")
+    rng = np.random.default_rng(0)
+    cases: dict = {name: [split(X, y, seed) for seed in range(splits)] for name, (X, y) in sets.items()}
+    for n in (60, 200, 1000):
+        cases[f"noise {n}"] = [
+            (rng.normal(size=(n, 10)), rng.integers(2, size=n), rng.normal(size=(2000, 10)), rng.integers(2, size=2000))
+            for _ in range(3 * splits)
+        ]
+    for name, draws in cases.items():
+        rows = []
+        for A, b, T, t in draws:
+            clf = LGCPClassifier().fit(A, b)
+            test = np.mean(clf.predict(T) != t), log_loss(clf, T, t)
+            logs = np.log(np.maximum(clf.loo_predict_proba(), 1e-300))[
+                np.arange(len(b)), np.searchsorted(clf.classes_, b)
+            ]
+            rows.append(
+                [
+                    clf.loo_error_ - test[0],
+                    clf.loo_log_loss_ - test[1],
+                    np.mean(clf.loo_predict() != b) - test[0],
+                    -logs.mean() - test[1],
+                ]
+            )
+        mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+        print(
+            f"{name:16s} {mean[0]:+.4f} ± {error[0]:.4f}  {mean[1]:+.4f} ± {error[1]:.4f}   "
+            f"{mean[2]:+.4f} ± {error[2]:.4f}  {mean[3]:+.4f} ± {error[3]:.4f}",
+            flush=True,
+        )
+
+
+def many_classes(sets: dict, splits: int) -> None:
+    """1,000 classes of 10 rows with 10 features."""
+    rng = np.random.default_rng(0)
+    centres, y = 2 * rng.normal(size=(1000, 10)), np.repeat(np.arange(1000), 10)
+    X, T = (centres[y] + 0.6 * rng.normal(size=(len(y), 10)) for _ in range(2))
+    start = time.perf_counter()
+    clf = LGCPClassifier().fit(X, y)
+    seconds, memory = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"# 1,000 classes: fit {seconds:.0f} s, peak {memory:.2f} GB, test error {np.mean(clf.predict(T) != y):.3f}, "
+        f"log loss {log_loss(clf, T, y):.3f}, leave-one-out {clf.loo_error_:.3f} and {clf.loo_log_loss_:.3f}"
+    )
+
+
+STUDIES = {each.__name__: each for each in (updates, windows, parts, outliers, evidence, leave_one_out, many_classes)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("studies", nargs="*", default=[*STUDIES])
+    parser.add_argument("--splits", type=int, default=8)
+    parser.add_argument("--sets", help="some of the data sets, separated by commas")
+    args = parser.parse_args()
+    sets = data_sets()
+    if args.sets:
+        sets = {name: sets[name] for name in args.sets.split(",")}
+    for name in args.studies:
+        STUDIES[name](sets, args.splits)
+
+
+if __name__ == "__main__":
+    main()
