@@ -216,10 +216,12 @@ def test_a_program_that_is_killed_leaves_no_lock_behind(tmp_path):
         "with alone(Path(sys.argv[1])):\n    print('in', flush=True)\n    time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout.readline() == "in\n"
-        with pytest.raises(Busy), alone(path, busy):
-            pass
-        other.kill()
+        try:
+            assert other.stdout.readline() == "in\n"
+            with pytest.raises(Busy), alone(path, busy):
+                pass
+        finally:
+            other.kill()
     with alone(path, busy):
         pass
     assert list(tmp_path.iterdir()) == []
