@@ -59,9 +59,8 @@ def split(X, y, seed: int) -> tuple:
 
 def shown(name: str, ratios: list) -> None:
     ratios = np.array(ratios)
-    print(
-        f"{name:16s} mean {np.array2string(ratios.mean(axis=0), precision=2)}  worst split {ratios.max(axis=0).round(2)}"
-    )
+    means = np.array2string(ratios.mean(axis=0), precision=2)
+    print(f"{name:16s} mean {means}  worst split {ratios.max(axis=0).round(2)}", flush=True)
 
 
 def updates(sets: dict, splits: int) -> None:

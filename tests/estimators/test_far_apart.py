@@ -55,10 +55,12 @@ def test_probabilities_are_finite_and_nothing_warns(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["kernel and density vanish", "a sum of kernels"])
-def test_a_row_that_leaves_and_comes_back_is_its_own_nearest_neighbour(name):
+def test_a_row_that_leaves_and_comes_back_counts_as_before(name):
     clf, X, _ = CASES[name]
     X, y = np.asarray(X), np.array([1, 0, 1])
     clf.fit(X, y).forget([0]).partial_fit(X[:1], y[:1])
     probabilities = clf.predict_proba(X[:1])
     check(probabilities)
-    assert probabilities[0, 1] > 0.999
+    again = clf.fit(X[[1, 2, 0]], y[[1, 2, 0]]).predict_proba(X[:1])
+    assert probabilities[0, 1] > 0.6
+    np.testing.assert_allclose(probabilities, again, atol=0.1)

@@ -216,7 +216,16 @@ def test_unequal_means_are_judged_at_the_variance_in_use():
     assert_same_error(clf.loo_error_, fresh.loo_predict(), synth.y_train, scores, terms=250, condition=EXPONENTS)
 
 
-@pytest.mark.parametrize("selection", ["mixture", "loo_error", "loo_log_loss", "pseudo_likelihood"])
+def test_the_leave_one_out_error_of_a_mixture_is_of_weights_that_were_chosen_without_the_row():
+    """On labels without meaning, weights that were chosen by the same rows would promise too much."""
+    rng = np.random.default_rng(0)
+    fits = [LGCPClassifier().fit(rng.normal(size=(60, 5)), rng.permutation(np.arange(60) % 2)) for _ in range(30)]
+    errors = np.array([clf.loo_error_ for clf in fits])
+    assert abs(errors.mean() - 0.5) < 4 * 0.5 / np.sqrt(30 * 60)
+    assert all(clf.loo_log_loss_ > 0.6 for clf in fits)
+
+
+@pytest.mark.parametrize("selection", ["loo_error", "loo_log_loss", "pseudo_likelihood"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_leave_one_out_error_is_that_of_the_fitted_model(selection, weighted):
     synth = load_synth()

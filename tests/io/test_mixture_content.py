@@ -83,7 +83,9 @@ WRONG = [
     (lambda m: with_ladder(m, weights=m.ladders[0].weights.T[..., None]), "weights of the mixture has the shape"),
     (lambda m: with_ladder(m, weights=0 * m.ladders[0].weights), "weights of the mixture are all 0"),
     (
-        lambda m: with_ladder(m, factors=np.ones(400), alphas=np.ones(400), weights=np.ones((400, 400))),
+        lambda m: with_ladder(
+            m, factors=np.ones(400), alphas=np.ones(400), floors=np.ones(400), weights=np.ones((400, 400))
+        ),
         r"the mixture has \d+ members, more than 2000",
     ),
     (lambda m: with_ladder(m, covariance=RBF(1.0)), "has a RBF where a covariance is needed"),

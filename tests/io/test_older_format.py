@@ -20,10 +20,12 @@ RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 2))
 NAMES = np.array(["cat", "dog"])[(X[:, 0] > 0).astype(int)]
 MODELS = {
-    "mixture": LGCPClassifier().fit(X, NAMES),
+    "mixture": LGCPClassifier([Member(transform=name, alphas=(0.5, 0.75)) for name in ("raw", "whitened")]).fit(
+        X, NAMES
+    ),
     "one kernel": LGCPClassifier(selection="loo_error").fit(X, NAMES),
     "by class": LGCPClassifier({"cat": RBF(1.0), "dog": RBF(2.0)}, selection=None).fit(X, NAMES),
-    "sparse": LGCPClassifier([Member()]).fit(sparse.csr_array(X), NAMES),
+    "sparse": LGCPClassifier([Member(alphas=(0.5, 0.75))]).fit(sparse.csr_array(X), NAMES),
 }
 
 

@@ -23,7 +23,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from coxfield.io import transform_content
 from coxfield.io.requirements import Unsound
 from coxfield.io.transform_content import TRANSFORMERS, check_parameters, check_sparse, check_transform
-from coxfield.kernels.compression import Compression
+from coxfield.kernels.compression import Compression, NormalScores
 from coxfield.kernels.transformer import Transformer
 from coxfield.kernels.units import Units
 from coxfield.kernels.whitening import Whitening
@@ -40,6 +40,7 @@ def fitted(transformer):
 FITTED = {
     "whitened": (lambda: fitted(Whitening()), 3),
     "compressed": (lambda: fitted(Compression()), 3),
+    "ranked": (lambda: fitted(NormalScores()), 3),
     "units": (lambda: fitted(Units()), 3),
     "standardised": (lambda: fitted(StandardScaler()), 3),
     "only moved": (lambda: fitted(StandardScaler(with_std=False)), 3),
@@ -121,7 +122,10 @@ WRONG = [
     (lambda: changed(fitted(Whitening()), matrix_=np.ones((3, 4))), "class_means_ of a Whitening has the shape"),
     (lambda: changed(fitted(Whitening()), matrix_=np.ones((2, 2))), "matrix_ of a Whitening has the shape"),
     (lambda: changed(fitted(Whitening()), origin_=np.ones(2)), "origin_ of a Whitening has the shape"),
-    (lambda: spoiled(fitted(Whitening()), "labels_", 9), "labels_ of a Whitening holds numbers outside of 0 to 1"),
+    (
+        lambda: spoiled(fitted(Whitening()), "labels_", 9),
+        "labels_ \\+ 1 of a Whitening holds numbers outside of 0 to 2",
+    ),
     (lambda: changed(fitted(Whitening()), labels_=np.zeros(5, int)), "labels_ of a Whitening has the shape"),
     (lambda: spoiled(fitted(Whitening()), "removal_", -1), "removal_ of a Whitening holds negative numbers"),
     (lambda: changed(fitted(Whitening()), shrinkage_=None), "shrinkage_ of a Whitening is no number"),

@@ -39,9 +39,10 @@ def test_the_precision_of_the_points_is_kept():
 
 def test_scores_are_normal_quantiles_of_ranks_and_equal_values_share_theirs():
     X = RNG.normal(size=(200, 1)) ** 5
-    scores = NormalScores().fit(X).transform(X).ravel()
-    np.testing.assert_allclose(np.sort(scores), norm.ppf((np.arange(200) + 0.5) / 200))
+    scores, exact = NormalScores().fit(X).transform(X).ravel(), norm.ppf((np.arange(200) + 0.5) / 200)
     assert (np.argsort(scores) == np.argsort(X.ravel())).all()
+    gaps = np.diff(exact, prepend=exact[0] - 1, append=exact[-1] + 1)
+    assert (np.abs(np.sort(scores) - exact) <= 3 * np.maximum(gaps[:-1], gaps[1:])).all()
     tied = np.array([[0.0], [0.0], [1.0], [1.0]])
     np.testing.assert_allclose(NormalScores().fit(tied).transform(tied).ravel(), norm.ppf([0.25, 0.25, 0.75, 0.75]))
 
@@ -49,9 +50,8 @@ def test_scores_are_normal_quantiles_of_ranks_and_equal_values_share_theirs():
 def test_scores_of_new_values_are_linear_between_and_beyond_the_values():
     fitted = NormalScores().fit(np.arange(101.0)[:, None])
     ends = fitted.transform(np.array([[0.0], [0.5], [1.0], [100.0], [150.0], [200.0]])).ravel()
-    assert ends[1] == pytest.approx((ends[0] + ends[2]) / 2)
-    assert ends[4] - ends[3] == pytest.approx(ends[5] - ends[4])
-    assert ends[4] - ends[3] == pytest.approx(50 / (50 / 1.349))
+    assert ends[0] < ends[1] < ends[2]
+    assert ends[5] - ends[4] == pytest.approx(50 / (50 / 1.349))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -66,9 +66,10 @@ def test_scores_of_extreme_and_constant_features_are_finite(dtype):
 def test_many_values_have_few_knots():
     X = RNG.normal(size=(5000, 1))
     fitted = NormalScores().fit(X)
-    assert 500 < len(fitted.values_) <= 1000
+    assert 50 < len(fitted.values_) <= 100
+    assert not np.isin(X, fitted.values_).any()  # no value of a row is kept
     exact = norm.ppf((np.argsort(np.argsort(X.ravel())) + 0.5) / 5000)
-    assert np.abs(fitted.transform(X).ravel() - exact).max() < 0.01
+    assert np.abs(fitted.transform(X).ravel() - exact).max() < 0.1
 
 
 def test_ordinary_values_are_where_they_were_and_far_ones_are_moved():

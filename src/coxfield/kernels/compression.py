@@ -19,28 +19,29 @@ if TYPE_CHECKING:
 
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 FAR = 8.0  # spreads from the median: values beyond that say nothing about the unit of a feature
-KNOTS = 1000  # values of a feature whose ranks are kept; others are between them
+KNOTS = 100  # per feature; the line between two of them is shorter than the step from rank to rank of a few rows
 LINEAR = 0.1  # of the distance between the quartiles: nearer to the median, the compression is linear
 
 
 class NormalScores(TransformerMixin, BaseEstimator):
-    """Ranks as normal scores, feature by feature; between two values of the data and beyond them it is linear.
+    """Ranks as normal scores, feature by feature, and linear between a few knots and beyond them.
 
     The value whose rank is the share p of all values becomes the p-quantile of the standard normal distribution. Equal
-    values share their mean rank. Beyond the data, a unit is the spread of the middle half of the values.
+    values share their mean rank. Beyond the data, a unit is the spread of the middle half of the values. Knots are half
+    way between two values, so that no value of a row is kept.
 
     Attributes
     ----------
     values_, scores_ : arrays of shape (n_knots, n_features)
-        At most `KNOTS` values of each feature, ascending, and their scores; the last ones may be repeated.
+        At most `KNOTS` places between values of each feature, ascending, and their scores; the last may be repeated.
     slopes_ : array of shape (n_features,)
         Of the lines beyond the data.
 
     Examples
     --------
-    >>> X = np.array([[1.0], [2.0], [3.0], [4.0], [1e6]])
+    >>> X = np.array([[1.0], [2.0], [3.0], [1e6]])
     >>> NormalScores().fit(X).transform(X).round(1).ravel().tolist()
-    [-1.3, -0.5, 0.0, 0.5, 1.3]
+    [-1.2, -0.3, 0.0, 1.2]
     """
 
     def fit(self, X, y=None):
@@ -49,9 +50,10 @@ class NormalScores(TransformerMixin, BaseEstimator):
         for column in np.asarray(X, dtype=float).T:
             values, counts = np.unique(column, return_counts=True)
             scores = ndtri((np.cumsum(counts) - counts / 2) / len(column))
-            kept = np.unique(np.searchsorted(scores, np.linspace(scores[0], scores[-1], KNOTS)))
-            kept = kept if len(values) > KNOTS else np.arange(len(values))
-            knots.append((values[kept], scores[kept]))
+            places, between = _half_way(values), _half_way(scores)
+            kept = np.unique(np.searchsorted(between, np.linspace(between[0], between[-1], KNOTS)))
+            kept = kept if len(places) > KNOTS else np.arange(len(places))
+            knots.append((places[kept], between[kept]))
             low, high = np.quantile(column, [0.25, 0.75])
             spread = (high - low) / 1.349  # of a normal distribution, the standard deviation
             spread = spread if spread > 0 else np.ptp(values)
@@ -73,6 +75,14 @@ class NormalScores(TransformerMixin, BaseEstimator):
                 beyond = (column - np.clip(column, values[0], values[-1])) * self.slopes_[k]
                 found[:, k] = np.clip(np.interp(column, values, scores) + beyond, -largest, largest)
         return found
+
+
+def _half_way(values: NDArray) -> NDArray:
+    """The middles of neighbouring values, and one place as far beyond either end."""
+    if len(values) == 1:
+        return values + np.array([-1.0, 1.0])
+    middles = values[:-1] / 2 + values[1:] / 2
+    return np.array([2 * values[0] - middles[0], *middles, 2 * values[-1] - middles[-1]])
 
 
 class Compression(TransformerMixin, BaseEstimator):

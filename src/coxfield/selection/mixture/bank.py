@@ -163,7 +163,7 @@ def _usual_distance(Z: Any, unit: float | NDArray, weights: NDArray | None) -> f
         points = place(Z, np.clip(near * np.asarray(unit), SMALLEST, LARGEST), centre(Z), rows)
     from_others = np.median(sq_distances(points, points), axis=1)
     usual = float(np.median(from_others))
-    if not 0 < near * np.sqrt(usual) * LONELY < distance:
+    if not 0 < np.sqrt(usual) * LONELY < distance / near:
         return distance
     return typical_distance(Z[rows[from_others <= LONELY**2 * usual]], unit)
 

@@ -150,7 +150,8 @@ def _then_whitened(step: Callable[[], Any]) -> Callable:
     """Such a transformer, then whitening."""
 
     def fitted(X, y: NDArray, weights: NDArray | None) -> Any:
-        return make_pipeline(step(), Whitening()).fit(X, y, whitening__sample_weight=weights)
+        first = step().fit(X)  # one by one: a pipeline of users who route metadata would refuse the weights
+        return make_pipeline(first, Whitening().fit(first.transform(X), y, weights))
 
     return fitted
 
