@@ -272,8 +272,9 @@ class LGCPClassifier(
             state = {name: value for name, value in whole.items() if name not in ARRANGED}
             if "_training" not in whole:
                 return state
-            rows = whole["_training"].rows
-            X = rows.X.copy() if rows.can_be_overwritten else rows.X  # `forget` may overwrite rows where they are
+            rows, mixture = whole["_training"].rows, whole["_training"].mixture
+            # `forget` may overwrite rows where they are, unless they are those of a mixture.
+            X = rows.X.copy() if mixture is None and rows.can_be_overwritten else rows.X
         held = {"X_fit_": X, "y_fit_": rows.y, "_weights": rows.weights}
         return {**state, **held, **({} if rows.chosen_from.all() else {"_chosen_from": rows.chosen_from})}
 

@@ -41,7 +41,7 @@ class NormalScores(TransformerMixin, BaseEstimator):
     --------
     >>> X = np.array([[1.0], [2.0], [3.0], [1e6]])
     >>> NormalScores().fit(X).transform(X).round(1).ravel().tolist()
-    [-1.2, -0.3, 0.0, 1.2]
+    [-1.2, -0.4, 0.0, 1.2]
     """
 
     def fit(self, X, y=None):

@@ -165,7 +165,7 @@ def _usual_distance(Z: Any, unit: float | NDArray, weights: NDArray | None) -> f
     usual = float(np.median(from_others))
     if not 0 < np.sqrt(usual) * LONELY < distance / near:
         return distance
-    return typical_distance(Z[rows[from_others <= LONELY**2 * usual]], unit)
+    return typical_distance(Z[rows[from_others <= LONELY**2 * usual]], unit) or distance
 
 
 def _merged(ladders: list[Ladder]) -> list[Ladder]:
