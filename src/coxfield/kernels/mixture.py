@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.kernels.mixture_ladder import Ladder, LadderPoints, log_densities
+from coxfield.kernels.mixture_ladder import Ladder, LadderPoints, own_log_densities
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.values import values
 
@@ -58,7 +58,7 @@ class Mixture:
         # Not those of `_reference`: as long as nobody asks for them, the points need not be held twice.
         points = self._bound()
         if densities is None:
-            densities = tuple(log_densities(each, each, self.counts) for each in points)
+            densities = tuple(own_log_densities(each, self.counts) for each in points)
         held = zip(points, densities, strict=True)
         ladders = tuple(replace(each, known=known) for each, known in held)
         mixture = self if self.log_densities is not None else replace(self, log_densities=densities)

@@ -147,6 +147,13 @@ def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray |
     return found
 
 
+def own_log_densities(points: LadderPoints, counts: NDArray | None) -> NDArray:
+    """`log_densities` over the points themselves. The term of a point itself is exact, also far from all others."""
+    others = log_densities(points, points, counts, np.arange(len(points)))
+    own = np.log(points.points.diagonal()) + (0 if counts is None else np.log(counts.astype(float)))
+    return np.logaddexp(others, own)
+
+
 def log_totals(rows: LadderPoints, reference: LadderPoints, weights: NDArray, omitted: NDArray) -> NDArray:
     """`log_densities` of so few points that all their kernel values may be held at a time."""
     adder = _Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))

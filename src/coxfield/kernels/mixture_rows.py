@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.kernels.mixture_ladder import VALUES, LadderPoints, log_densities
+from coxfield.kernels.mixture_ladder import VALUES, LadderPoints, log_densities, own_log_densities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def gain(points: MixturePoints, X: Any, counts: NDArray | None, rows: Any) -> Mi
     for old, new in zip(points.ladders, fresh.ladders, strict=True):
         assert old.known is not None
         grown = np.logaddexp(old.known, log_densities(old, new, arrived))
-        own = np.logaddexp(log_densities(new, old, before), log_densities(new, new, arrived))
+        own = np.logaddexp(log_densities(new, old, before), own_log_densities(new, arrived))
         joined.append(LadderPoints(old.ladder, old.points.joined(new.points), np.hstack([grown, own])))
     origin = np.concatenate([np.arange(n), np.full(len(fresh), -1)])
     return mixture.over(X, counts, origin, tuple(joined))

@@ -13,13 +13,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from coxfield.selection.mixture.newton import polish
+from coxfield.selection.mixture.newton import TOLERANCE, polish, projected
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MEAN_PRECISION = 0.01  # of the normal prior on the class means, in 1 / nats^2
 MOST_STEPS = 1000
+MOST_ROUNDS = 4
 NOTHING = 1e-290  # evidence in nats at weight 1; a weight that makes up for less is no number
 
 
@@ -135,16 +136,20 @@ class Problem:
         def per_point(v: NDArray) -> tuple:
             return tuple(part / total for part in self.loss(v))
 
-        found = minimize(
-            per_point,
-            vector,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0, None)] * self.n_members + held,
-            callback=None if done is None else lambda _: done(1),
-            options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 1e-10, "gtol": 1e-7, "maxcor": 30},
-        )
-        vector = polish(self, found.x, self.n_members + (len(self.centre) if learn_mean else 0))
+        n_free = self.n_members + (len(self.centre) if learn_mean else 0)
+        for _ in range(MOST_ROUNDS):  # among hundreds of similar members a wild start may need a second round
+            found = minimize(
+                per_point,
+                vector,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0, None)] * self.n_members + held,
+                callback=None if done is None else lambda _: done(1),
+                options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 1e-10, "gtol": 1e-7, "maxcor": 30},
+            )
+            vector = polish(self, found.x, n_free)
+            if projected(self, vector, n_free) <= 10 * TOLERANCE:
+                break
         return Solution(vector[: self.n_members] / self.scale, vector[self.n_members :], self.loss(vector)[0])
 
 

@@ -85,7 +85,7 @@ def member_sums(
         else:
             log_q = known[k][:, order]
             with np.errstate(divide="ignore"):  # a point without any other
-                others = log_q + np.log1p(-np.minimum(np.exp(own - log_q), 1))
+                others = log_q + np.log1p(-np.exp(np.minimum(own - log_q, 0)))
             if done is not None:
                 done(len(labelled))
         weights = replace(weights_of, weights=counts.astype(points.points.dtype))

@@ -35,6 +35,13 @@ class Objective(Protocol):
         """Second derivatives by some of the entries, given by their numbers."""
 
 
+def projected(problem: Objective, vector: NDArray, n_free: int) -> float:
+    """How far a projected step downhill leads; 0 at the optimum."""
+    _, gradient = problem.loss(vector)
+    weight = np.arange(len(vector)) < problem.n_members
+    return float(np.abs(np.where(weight, np.minimum(vector, gradient), gradient)[:n_free]).max())
+
+
 def polish(problem: Objective, vector: NDArray, n_free: int) -> NDArray:
     """The optimum, from a point near it or not; only the first `n_free` entries of the vector may change."""
     _, gradient = problem.loss(vector)
