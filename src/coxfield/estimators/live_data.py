@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -137,7 +138,9 @@ class LiveData:
         state.check_what_is_left(places)
         with threads.use(self.n_jobs):
             self._become(state.without(places), len(places))
-        self._training.erase()
+        training = self._training
+        training.erase()
+        self._training = replace(training, leaving=())  # so that nothing holds the arrays of rows that have left
         return self
 
     def reselect(self) -> Self:
