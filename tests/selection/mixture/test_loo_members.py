@@ -56,6 +56,23 @@ def test_sums_and_densities_are_those_of_refits(weighted, whiten):
     np.testing.assert_allclose(found.log_densities[0], log_q, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("whiten", [False, True])
+def test_sums_by_fold_are_those_of_the_points_of_the_fold(whiten):
+    labelled = problem(weighted=True)
+    whitening = Whitening().fit(labelled.X, labelled.y, labelled.weights) if whiten else None
+    part = ladder(whitening, alphas=(0.5, 1.0), floors=(0.0, 3.0))
+    fold = np.random.default_rng(1).integers(3, size=24)
+    found = member_sums(labelled, [part], np.arange(24), fold=fold)
+    np.testing.assert_allclose(found.sums, member_sums(labelled, [part], np.arange(24)).sums, rtol=1e-12)
+    apart = Labelled(labelled.X, 3 * labelled.y + fold, 9, labelled.weights)  # each fold of a class is a class
+    expected = member_sums(apart, [part], np.arange(24)).sums.reshape(-1, 24, 3, 3)
+    if whiten:  # where the label of a point that is left out matters
+        expected, _ = brute_force(labelled, part, whitening)
+        np.testing.assert_allclose(found.by_fold.sum(axis=-1), expected, rtol=1e-6)
+    else:
+        np.testing.assert_allclose(found.by_fold, expected, rtol=1e-6, atol=1e-30)
+
+
 def test_extremes_at_copies_are_those_of_all_copies():
     labelled = problem(weighted=True)
     part = ladder(alphas=(0.5, 1.0), floors=(0.0, 3.0))

@@ -63,7 +63,7 @@ class Problem:
         """
         relative = sums - sums.mean(axis=2, keepdims=True)
         middle = relative.mean(axis=1, keepdims=True) if offset is None else np.zeros((len(sums), 1, 1))
-        scale = np.abs(relative - middle).max(axis=(1, 2))
+        scale = np.array([np.abs(each - of_each).max() for each, of_each in zip(relative, middle, strict=True)])
         if at_copies is not None and caution:
             potential = np.maximum(scale, np.abs(at_copies - middle[:, 0]).max(axis=(0, 2)))
             with np.errstate(divide="ignore", over="ignore"):
@@ -80,13 +80,6 @@ class Problem:
     def restricted(self, members: NDArray) -> Problem:
         """The problem with some of the members alone."""
         return replace(self, evidence=self.evidence[members], scale=self.scale[members])
-
-    def without(self, rows: NDArray) -> Problem:
-        """The problem without the probabilities of some points, which are given by a mask; sums are as they were."""
-        kept = ~rows
-        evidence = self.evidence.reshape(self.n_members, len(self.y), -1)[:, kept].reshape(self.n_members, -1)
-        offset = None if self.offset is None else self.offset[kept]
-        return replace(self, evidence=evidence, y=self.y[kept], counts=self.counts[kept], offset=offset)
 
     def scores(self, vector: NDArray) -> NDArray:
         """Scores of weights, in units of `scale`, followed by means, shape (n, columns)."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
-MOST_VALUES = 2**26  # class sums of all members that are held: half a gigabyte
+MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
 NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
 FOLDS = 5
@@ -72,8 +72,9 @@ def learn_mixture(
     rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
     units = work_units(labelled, bank, rows)
+    fold = _folds(labelled.y) if len(rows) == len(labelled) and _nested(labelled, members) else None
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
-        found = member_sums(labelled, bank, rows, done, None if known is None else known.log_densities)
+        found = member_sums(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
     counts = labelled.counts[rows] * (len(labelled) / len(rows))
     title = f"weights of {members} covariances, {MOST_STEPS} steps at most"
@@ -87,26 +88,50 @@ def learn_mixture(
     if not solution.weights.any():
         solution = _faintest(problem, solution)
     mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
-    error, log_loss = _estimates(problem, solution, learn_mean=learn_mean)
+    scores = problem.scores(problem.vector(solution))
+    if fold is not None:
+        for k in range(fold.max() + 1):
+            others = _without(found, fold, k, counts, centre).solve(learn_mean=learn_mean)
+            scores[fold == k] = problem.scores(problem.vector(others))[fold == k]
+    error, log_loss = _averages(scores, problem)
     return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error, log_loss)
 
 
-def _estimates(problem: Problem, solution: Solution, *, learn_mean: bool) -> tuple[float, float]:
-    """Leave-one-out error and log loss, each row by weights that were chosen without the rows of its fold.
+def _nested(labelled: Labelled, members: int) -> bool:
+    """Whether leave-one-out figures are of weights that were chosen without the row.
 
-    Weights that were chosen by the same rows would make them too small. With many rows that makes no difference.
+    Weights that were chosen by the same rows promise too much. With many rows that makes no difference.
     """
-    n = len(problem.y)
-    vector = problem.vector(solution)
-    scores = problem.scores(vector)
-    if n <= NESTED:
-        fold = np.empty(n, int)
-        fold[np.lexsort((np.random.default_rng(0).random(n), problem.y))] = np.arange(n) % FOLDS
-        for k in range(min(FOLDS, n)):
-            rest = problem.without(fold == k)
-            other = rest.vector(rest.solve(vector, learn_mean=learn_mean))
-            scores[fold == k] = problem.scores(other)[fold == k]
-    logs = log_softmax(scores, axis=1)[np.arange(n), problem.y]
+    n, n_classes = len(labelled), labelled.n_classes
+    return 1 < n <= NESTED and n_classes <= COLUMNS and n * n_classes * members * FOLDS <= MOST_VALUES
+
+
+def _folds(y: NDArray) -> NDArray:
+    """The fold of each row, at random. Classes of equal size were made so, and then have equal shares in every fold.
+
+    If a chance made one class larger, folds that all had its share would promise that the next rows have it too.
+    """
+    fold, chance = np.empty(len(y), int), np.random.default_rng(0).random(len(y))
+    sizes = np.bincount(y)
+    by_design = np.ptp(sizes[sizes > 0]) <= 1
+    fold[np.lexsort((chance, y)) if by_design else np.argsort(chance)] = np.arange(len(y)) % FOLDS
+    return fold
+
+
+def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: NDArray) -> Problem:
+    """The problem that knows nothing of the labels of a fold: neither their probabilities, nor what they say to others.
+
+    What the others say is scaled up to the number of all.
+    """
+    kept = fold != k
+    rest = np.maximum(found.sums - found.by_fold[..., k], 0)[:, kept]
+    rest *= counts.sum() / counts[kept].sum()
+    return Problem.of(rest, found.y[kept], counts[kept], centre, None, found.at_copies, CAUTION)
+
+
+def _averages(scores: NDArray, problem: Problem) -> tuple[float, float]:
+    """Error and log loss of the scores of all rows."""
+    logs = log_softmax(scores, axis=1)[np.arange(len(scores)), problem.y]
     wrong = scores.argmax(axis=1) != problem.y
     return float(np.average(wrong, weights=problem.counts)), float(-np.average(logs, weights=problem.counts))
 

@@ -49,6 +49,8 @@ class MemberSums:
     point, to which the point itself speaks: shape (2, n_members, columns). Leave-one-out never sees that."""
     contenders: NDArray | None = None
     """The classes of the columns of each point but the last, if points have columns of their own."""
+    by_fold: NDArray | None = None
+    """What the labelled points of each fold bring to the sums, shape (n_members, rows, columns, folds), if asked."""
 
     def offset(self, mean: NDArray) -> NDArray | None:
         """The means of the columns of each point; None if they are those of the classes."""
@@ -61,21 +63,31 @@ class MemberSums:
 
 
 def member_sums(
-    labelled: Labelled, bank: Sequence[Ladder], rows: NDArray, done=None, known: Sequence[NDArray] | None = None
+    labelled: Labelled,
+    bank: Sequence[Ladder],
+    rows: NDArray,
+    done=None,
+    known: Sequence[NDArray] | None = None,
+    fold: NDArray | None = None,
 ) -> MemberSums:
     """Leave-one-out class sums of every member at some labelled points, from all the others.
 
     `done` is called with numbers of rows, which add up to `work_units`. `known` are the `log_densities`, if they are.
+    `fold` is the fold of each labelled point, if the sums are asked by fold too; not for more than `COLUMNS` classes.
     """
-    order = np.argsort(labelled.y, kind="stable")
-    counts, y = labelled.counts[order], labelled.y[order]
+    groups, n_folds = (labelled.y, 1) if fold is None else (labelled.y * (fold.max() + 1) + fold, fold.max() + 1)
+    order = np.argsort(groups, kind="stable")
+    counts, groups = labelled.counts[order], groups[order]
     place = np.argsort(order)
     contenders = None
     if labelled.n_classes > COLUMNS:
         contenders = _contenders([ladder.bind(labelled.X) for ladder in bank], labelled.y, rows)
-    columns = _Columns(labelled.n_classes, np.unique(y), contenders, y[place[rows]])
-    weights_of = Segments(np.unique(y, return_index=True)[1], counts)
-    sums, densities, copies = [], [], []
+    present, starts = np.unique(groups, return_index=True)
+    columns = _Columns(labelled.n_classes, n_folds, present, contenders, labelled.y[rows])
+    weights_of = Segments(starts, counts)
+    sizes = [ladder.weights.size for ladder in bank]
+    sums = np.empty((sum(sizes), len(rows), columns.count))
+    by_fold, densities, copies = [], [], []
     for k, ladder in enumerate(bank):
         points = ladder.bind(labelled.X, order)
         own = np.log(counts) + np.log(points.points.diagonal())
@@ -89,12 +101,19 @@ def member_sums(
             if done is not None:
                 done(len(labelled))
         weights = replace(weights_of, weights=counts.astype(points.points.dtype))
-        found, extremes = _ladder_sums(points, weights, log_q, others, order, place[rows], columns, done)
-        sums.append(found.reshape(-1, len(rows), columns.count))
+        found, shares, extremes = _ladder_sums(points, weights, log_q, others, order, place[rows], columns, done)
+        sums[sum(sizes[:k]) : sum(sizes[: k + 1])] = found.reshape(-1, len(rows), columns.count)
+        if fold is not None:
+            by_fold.append(shares.reshape(-1, len(rows), columns.count, n_folds))
         copies.append(extremes.reshape(2, -1, columns.count))
         densities.append(log_q[:, place])
     return MemberSums(
-        columns.y, np.concatenate(sums), tuple(densities), np.concatenate(copies, axis=1), columns.contenders
+        columns.y,
+        sums,
+        tuple(densities),
+        np.concatenate(copies, axis=1),
+        columns.contenders,
+        np.concatenate(by_fold) if by_fold else None,
     )
 
 
@@ -113,8 +132,9 @@ class _Columns:
     """Which classes the columns of the sums are."""
 
     n_classes: int
+    n_folds: int
     present: NDArray
-    """Classes that have points."""
+    """Classes, times `n_folds` plus the fold, that have points."""
     contenders: NDArray | None
     labels: NDArray
     """The class of each point that is left out."""
@@ -138,13 +158,13 @@ class _Columns:
         return sums.sum(axis=-1) if self.contenders is None else sums[..., -1]
 
     def of(self, sums: NDArray) -> NDArray:
-        """The columns from what `weights` has summed."""
+        """The columns by fold, from what `weights` has summed."""
         if self.contenders is None:
-            found = np.zeros((*sums.shape[:-1], self.n_classes))
+            found = np.zeros((*sums.shape[:-1], self.n_classes * self.n_folds))
             found[..., self.present] = sums
-            return found
+            return found.reshape(*sums.shape[:-1], self.n_classes, self.n_folds)
         others = np.maximum(sums[..., -1] - sums[..., :-1].sum(axis=-1), 0) / (self.n_classes - COLUMNS + 1)
-        return np.concatenate([sums[..., :-1], others[..., None]], axis=-1)
+        return np.concatenate([sums[..., :-1], others[..., None]], axis=-1)[..., None]
 
 
 @dataclass(frozen=True)
@@ -216,11 +236,11 @@ def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
 
 def _ladder_sums(
     points: LadderPoints, weights: Segments, log_q, others, order, place, columns: _Columns, done
-) -> tuple[NDArray, NDArray]:
+) -> tuple[NDArray, NDArray, NDArray]:
     """Class sums of one ladder at some points, given by their place in the order of the points.
 
-    Also, over all these points, the largest and the smallest distance of a class sum from the mean of the columns if a
-    copy of the point asks.
+    They come with the part of each fold. Also, over all these points, the largest and the smallest distance of a class
+    sum from the mean of the columns if a copy of the point asks.
     """
     ladder, bound, mine = points.ladder, points.points, points[place]
     queries = mine.left_out(order[place])
@@ -229,8 +249,9 @@ def _ladder_sums(
     n_alphas = len(ladder.alphas)
     divisors = np.stack([[ladder.log_divisor(a, each) for a in range(n_alphas)] for each in log_q])
     factors = [[np.exp(-each) for each in of_factor] for of_factor in divisors]
-    found = np.empty((len(log_q), n_alphas, len(place), columns.count))
     own_terms = np.log(weights.weights.astype(float)) + np.log(bound.diagonal()) - divisors  # what a copy hears of it
+    whole = np.empty((len(log_q), n_alphas, len(place), columns.count))
+    by_fold = np.empty((*whole.shape, columns.n_folds if columns.n_folds > 1 else 0), np.float32)
     extremes = []
 
     def work(some: slice) -> None:
@@ -240,17 +261,27 @@ def _ladder_sums(
         tops = queries.points[some].walk(bound, ladder.factors, place[some], Adder(scaled, sums))
         with np.errstate(divide="ignore"):
             own = np.log(columns.total(sums[:, -1])) + tops if again else others[:, place[some]]
-            logs = np.log(columns.of(sums[:, :n_alphas])) + tops[:, None, :, None]
         own = np.where(np.isneginf(own), 0, own)
+        parts = columns.of(sums[:, :n_alphas])
+        totals = parts.sum(axis=-1)
+        with np.errstate(divide="ignore"):
+            logs = np.log(totals) + tops[:, None, :, None]
         for a in range(n_alphas):
-            found[:, a, some] = np.exp(logs[:, a] - ladder.log_divisor(a, own)[..., None])
+            whole[:, a, some] = np.exp(logs[:, a] - ladder.log_divisor(a, own)[..., None])
+        if by_fold.size:
+            share = parts / np.where(totals > 0, totals, 1)[..., None]
+            by_fold[:, :, some] = whole[:, :, some, :, None] * share
         at = (..., np.arange(some.stop - some.start), columns.y[some])
         logs[at] = np.logaddexp(logs[at], own_terms[:, :, place[some]])
-        copies = np.exp(logs - divisors[:, :, place[some], None])
-        copies -= copies.mean(axis=-1, keepdims=True)
-        extremes.append((copies.max(axis=2), copies.min(axis=2)))
+        extremes.append(_extremes(np.exp(logs - divisors[:, :, place[some], None])))
 
     size = bound.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // len(points)
     over_rows(work, len(place), whole_rows(len(place), len(points), size), done)
     largest, smallest = zip(*extremes, strict=True)
-    return found, np.stack([np.max(largest, axis=0), np.min(smallest, axis=0)])
+    return whole, by_fold, np.stack([np.max(largest, axis=0), np.min(smallest, axis=0)])
+
+
+def _extremes(sums: NDArray) -> tuple[NDArray, NDArray]:
+    """The largest and the smallest distance of a class sum from the mean of the columns, over the points."""
+    distances = sums - sums.mean(axis=-1, keepdims=True)
+    return distances.max(axis=2), distances.min(axis=2)
