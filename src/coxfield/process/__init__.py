@@ -7,12 +7,16 @@ paper. `label_distribution` is the distribution of labels that the paper's class
 
 from coxfield.geometry.window import Window
 from coxfield.process.densities import log_product_density
-from coxfield.process.gaussian_field import sample_gaussian_field
-from coxfield.process.grid import Grid, Intensity
-from coxfield.process.interference import gp_classifier_prior, interference
-from coxfield.process.labels import LabelDistribution, label_distribution, log_superposition_density
+from coxfield.process.fields import Grid, Intensity, sample_gaussian_field
+from coxfield.process.labels import (
+    LabelDistribution,
+    gp_classifier_prior,
+    interference,
+    label_distribution,
+    log_superposition_density,
+    thinned_label_distribution,
+)
 from coxfield.process.lgcp import CoarseGridWarning, LogGaussianCoxProcess
-from coxfield.process.observation import thinned_label_distribution
 from coxfield.process.pattern import Pattern
 from coxfield.process.poisson import poisson_process, superpose, thin
 

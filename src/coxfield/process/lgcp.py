@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from coxfield.geometry.quadrature import integrate
 from coxfield.geometry.window import Window, check_points
 from coxfield.kernels.checked import values_of
-from coxfield.process.densities import log_product_density
-from coxfield.process.gaussian_field import AT_ONCE, embed
-from coxfield.process.grid import Grid, Intensity
-from coxfield.process.integral import integrate
+from coxfield.process.densities import (
+    check_in_dimension,
+    check_kernel,
+    check_mean,
+    log_product_density,
+    mean_at,
+    variance,
+)
+from coxfield.process.fields import AT_ONCE, Grid, Intensity, embed
 from coxfield.process.poisson import draw_from
-from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at, variance
 from coxfield.progress import progress
 from coxfield.utils.randomness import generator
 
@@ -25,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
 
+    from coxfield.process.densities import Mean
     from coxfield.process.pattern import Pattern
-    from coxfield.process.stationary import Mean
 
 COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from coxfield.process.grid import Intensity
+    from coxfield.process.fields import Intensity
 
 
 @dataclass(frozen=True, eq=False)

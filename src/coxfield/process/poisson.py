@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.geometry.window import Window
-from coxfield.process.grid import Intensity
+from coxfield.process.fields import Intensity
 from coxfield.process.pattern import Pattern
 from coxfield.utils.numbers import number_from_zero
 from coxfield.utils.randomness import generator
