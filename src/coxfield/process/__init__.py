@@ -5,7 +5,7 @@ paper. `label_distribution` is the distribution of labels that the paper's class
 `thinned_label_distribution` as the thinning probability goes to 0.
 """
 
-from coxfield.geometry.window import Window
+from coxfield.geometry.window import PolygonWindow, Window
 from coxfield.process.densities import log_product_density
 from coxfield.process.fields import Grid, Intensity, sample_gaussian_field
 from coxfield.process.labels import (
@@ -17,8 +17,9 @@ from coxfield.process.labels import (
     thinned_label_distribution,
 )
 from coxfield.process.lgcp import CoarseGridWarning, LogGaussianCoxProcess
-from coxfield.process.pattern import Pattern
+from coxfield.process.pattern import Pattern, PatternWarning, PointPattern
 from coxfield.process.poisson import poisson_process, superpose, thin
+from coxfield.process.summaries import Summary, j_function, k_function, l_function, pair_correlation
 
 __all__ = [
     "CoarseGridWarning",
@@ -27,12 +28,20 @@ __all__ = [
     "LabelDistribution",
     "LogGaussianCoxProcess",
     "Pattern",
+    "PatternWarning",
+    "PointPattern",
+    "PolygonWindow",
+    "Summary",
     "Window",
     "gp_classifier_prior",
     "interference",
+    "j_function",
+    "k_function",
+    "l_function",
     "label_distribution",
     "log_product_density",
     "log_superposition_density",
+    "pair_correlation",
     "poisson_process",
     "sample_gaussian_field",
     "superpose",

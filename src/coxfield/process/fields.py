@@ -100,6 +100,10 @@ class Grid:
     def cells_of(self, points) -> NDArray:
         """Number of the cell of each point, in the order of `centres`."""
         points = self.window.check_inside(points)
+        return self.cells_in_box(points)
+
+    def cells_in_box(self, points: NDArray) -> NDArray:
+        """Number of the cell of each point of the box, which is not checked."""
         index = ((points - self.window.low) / self.spacing).astype(int)
         return np.ravel_multi_index(tuple(np.minimum(index, np.array(self.shape) - 1).T), self.shape)
 

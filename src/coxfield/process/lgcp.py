@@ -82,7 +82,7 @@ class LogGaussianCoxProcess:
         Parameters
         ----------
         window : Window or pairs
-            One (low, high) pair per axis, for one, two or three axes.
+            One (low, high) pair per axis, for one, two or three axes; or a polygon.
         resolution : int or sequence of int, optional
             Cells along the longest side, or one number per axis. Default: 1024 on the line, 256 in the plane, 48 in
             space.
@@ -93,13 +93,15 @@ class LogGaussianCoxProcess:
         Returns
         -------
         Pattern, or list of `size` patterns
-            Each has the `intensity` that it was drawn from.
+            Each has the `intensity` that it was drawn from, if the window is a box.
         """
-        grid, rng, n = Grid.over(window, resolution), generator(random_state), 1 if size is None else size
+        window, rng, n = Window.of(window), generator(random_state), 1 if size is None else size
+        grid = Grid.over(Window(window.sides), resolution)  # for a polygon, that of its box
         patterns = []
         with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
             for rho in self.draw_intensities(grid, n, rng):
-                patterns.append(draw_from(rho, rng))
+                pattern = draw_from(rho, rng)
+                patterns.append(pattern if window.is_box else pattern.clipped(window))
                 done(1)
         return patterns[0] if size is None else patterns
 
@@ -120,6 +122,9 @@ class LogGaussianCoxProcess:
     def expected_count(self, window) -> float:
         """Expected number of points in a window: the integral of `intensity`, numerical for a mean function."""
         window = Window.of(window)
+        if callable(self.mean) and not window.is_box:
+            grid = Grid.over(Window(window.sides))
+            return float(self.intensity(grid.centres()) @ window.cell_volumes(grid.shape).ravel())
         if callable(self.mean):
             return integrate(self.intensity, window)
         return float(self.intensity(window.low[None])[0] * window.volume)

@@ -160,7 +160,7 @@ def _total(parts: list[Pattern]) -> Intensity | None:
 def _homogeneous(rate: float, window: Window, rng: np.random.Generator) -> Pattern:
     _refuse_crowds(rate * window.volume)
     n = rng.poisson(rate * window.volume)
-    return Pattern(rng.uniform(window.low, window.high, size=(n, window.dimension)), window)
+    return Pattern(window.sample(n, rng), window)
 
 
 def check_gamma(gamma) -> float:
