@@ -146,7 +146,7 @@ class Window:
     def mean_set_covariance(self, distances) -> np.ndarray:
         """The set covariance at each distance, averaged over directions, shape (n,)."""
         distances = np.asarray(distances, dtype=float)
-        around = _directions(self.dimension)
+        around = directions(self.dimension)
         lags = (distances[:, None, None] * around).reshape(-1, self.dimension)
         return self.set_covariance(lags).reshape(len(distances), -1).mean(axis=1)
 
@@ -299,7 +299,7 @@ def _ceiling(reach: float) -> float:
     return 1.25 ** math.ceil(math.log(reach, 1.25))
 
 
-def _directions(dimension: int) -> np.ndarray:
+def directions(dimension: int) -> np.ndarray:
     """Directions spread evenly over half of the sphere: both, on the line; angles in the plane; a spiral in space."""
     steps = (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
     if dimension == 1:

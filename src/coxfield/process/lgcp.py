@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
     from coxfield.process.densities import Mean
+    from coxfield.process.fitted import FittedCoxProcess, FittedTypes
     from coxfield.process.pattern import Pattern
 
 COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
@@ -68,6 +69,62 @@ class LogGaussianCoxProcess:
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         check_mean(self.mean)
+
+    @classmethod
+    def fit(cls, pattern: Pattern, kernel: Kernel | None = None, method: str = "contrast", **how) -> FittedCoxProcess:
+        """Fit the covariance and the mean to a pattern.
+
+        Two numbers of the covariance are fitted: its variance and a factor of its length scales. Parameters with bounds
+        "fixed" stay. The mean is log(rate) - C(0)/2, or a trend.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        kernel : scikit-learn kernel, optional
+            The form of C: stationary, with one length scale. Default: exponential, `Matern(nu=0.5)`.
+        method : {"contrast", "palm", "composite"}
+            Minimum contrast; Palm likelihood; second-order composite likelihood.
+        statistic : {"pcf", "K"}
+            For "contrast", what is compared with its theory.
+        q, p : float
+            The contrast is the integral of |estimate^q - theory^q|^p. Default: 1/4 and 2, as in spatstat.
+        r_min, r_max : float, optional
+            Distances that count. Default: up to a quarter of the shortest side, or up to where a ball has 1,000
+            points; for "contrast" from a thousandth of that on.
+        correction : {"isotropic", "translation", "none"}, optional
+            For "contrast", the edge correction; default: isotropic for boxes in the plane, otherwise translation.
+        trend : str or sequence of str
+            Covariates of a log-linear intensity, fitted first by Poisson likelihood; "x" and "y" are coordinates.
+        covariates : Covariates, or mapping name -> function of points
+
+        Returns
+        -------
+        FittedCoxProcess
+
+        Warns
+        -----
+        FitWarning
+            If there is no clustering, or if a parameter is at its bound.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import Matern
+        >>> truth = LogGaussianCoxProcess(1.5 * Matern(0.06, nu=1.5), mean=5.5)
+        >>> pattern = truth.sample([(0, 1), (0, 1)], random_state=1)
+        >>> fit = LogGaussianCoxProcess.fit(pattern, kernel=Matern(nu=1.5))
+        >>> round(fit.variance_, 1), round(fit.kernel_.k2.length_scale, 2), round(fit.mean_, 1)
+        (1.5, 0.06, 5.5)
+        """
+        from coxfield.process.fitting import fit_process
+
+        return fit_process(pattern, kernel, method, **how)
+
+    @classmethod
+    def fit_types(cls, pattern: Pattern, kernel: Kernel | None = None, method: str = "contrast", **how) -> FittedTypes:
+        """Fit one process to each type of a marked pattern. Parameters are those of `fit`; returns a `FittedTypes`."""
+        from coxfield.process.fitted import fit_types
+
+        return fit_types(pattern, kernel, method, **how)
 
     @overload
     def sample(self, window, *, resolution=..., size: None = ..., random_state=...) -> Pattern: ...
