@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, fit, forget, label, messages, predict, reproduce, simulate, update
+from coxfield.apps.cli import check, fit, forget, label, messages, pattern, predict, reproduce, simulate, update
 
 
 class CommandGroup(TyperGroup):
@@ -63,6 +63,7 @@ def coxfield(
       coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
+      coxfield pattern points.csv --x east --y north -o report/
       coxfield reproduce --quick
     """  # noqa: D301  # typer needs the backspace: it keeps the lines after it apart
 
@@ -74,6 +75,7 @@ app.command()(forget.forget)
 app.command()(check.check)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
+app.command()(pattern.pattern)
 app.command()(reproduce.reproduce)
 
 
