@@ -1,8 +1,8 @@
 """Recovery of log Gaussian Cox processes from simulated patterns: bias, error and coverage of each method.
 
-`python -m benchmarks.cox_recovery` simulates 200 patterns per setting (`--patterns` for fewer) in the unit square, fits each by every method and
-writes benchmarks/results/cox_recovery.json. With Rscript and spatstat.model the same patterns are fitted by spatstat.
-`python -m benchmarks.cox_recovery --render` prints the table of docs/patterns.md from that file.
+`python -m benchmarks.cox_recovery` simulates 200 patterns per setting (`--patterns` for fewer) in the unit square, fits
+each by every method and writes benchmarks/results/cox_recovery.json. With Rscript and spatstat.model the same patterns
+are fitted by spatstat. `--render` prints the table of docs/patterns.md from that file.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def coverage(drawn, truth, n_boot, n):
     return held.tolist()
 
 
-def run(quick=False, n=200, n_likelihood=20, n_coverage=40, n_boot=39):
+def run(quick=False, n=200, n_likelihood=10, n_coverage=40, n_boot=39):
     """Simulate, fit, save the records, print the table."""
     if quick:
         n, n_likelihood, n_coverage, n_boot = 6, 2, 2, 9

@@ -177,7 +177,7 @@ def global_envelope(curves: NDArray, level: float) -> tuple[NDArray, NDArray, fl
     p_value = float(last[0] / len(curves))
     extreme = ordered[:, 0]
     interval = float((extreme < extreme[0]).mean()), float((extreme <= extreme[0]).mean())
-    kept = last > (1 - level) * len(curves)
+    kept = last > (1 - level) * len(curves) * (1 + 1e-12)  # so that 1 - 0.9 is a tenth
     return curves[kept].min(axis=0), curves[kept].max(axis=0), p_value, interval
 
 
