@@ -86,17 +86,17 @@ def coverage(drawn, truth, n_boot, n):
     return held.tolist()
 
 
-def run(quick=False, n=200, n_likelihood=10, n_coverage=40, n_boot=39):
+def run(quick=False, n=200, n_spatstat=200, n_likelihood=20, n_coverage=40, n_boot=39):
     """Simulate, fit, save the records, print the table."""
     if quick:
-        n, n_likelihood, n_coverage, n_boot = 6, 2, 2, 9
+        n, n_spatstat, n_likelihood, n_coverage, n_boot = 6, 3, 0, 2, 9
     records = []
     for seed, (name, (variance, scale, count)) in enumerate(SETTINGS.items()):
         truth = [variance, scale, np.log(count) - variance / 2]
         drawn = [pattern for pattern in patterns(variance, scale, count, 2 * n, seed) if len(pattern) >= 10][:n]
         ours = {method: [numbers(fitted(pattern, how)) for pattern in drawn] for method, how in METHODS.items()}
         # spatstat's likelihoods of 1,000 points take minutes per pattern.
-        theirs, version = by_spatstat(drawn, n_likelihood if count == 100 else 0)
+        theirs, version = by_spatstat(drawn[:n_spatstat], n_likelihood if count == 100 else 0)
         held = coverage(drawn, truth, n_boot, n_coverage) if count == 100 else None
         records.append(
             {
@@ -147,10 +147,15 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--patterns", type=int, default=200, help="per setting")
+    parser.add_argument(
+        "--likelihoods", type=int, default=20, help="patterns fitted by spatstat's likelihoods, which are slow"
+    )
+    parser.add_argument("--spatstat", type=int, default=200, help="patterns for spatstat, per setting")
+    parser.add_argument("--draws", type=int, default=39, help="of each bootstrap")
     parser.add_argument("--coverage", type=int, default=40, help="patterns whose intervals are checked, per setting")
     parser.add_argument("--render", action="store_true", help="print the table of the last run")
     options = parser.parse_args()
     if options.render:
         print(render(json.loads(RESULTS.read_text())))
     else:
-        run(options.quick, options.patterns, n_coverage=options.coverage)
+        run(options.quick, options.patterns, options.spatstat, options.likelihoods, options.coverage, options.draws)

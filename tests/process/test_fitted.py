@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield import LGCPClassifier
-from coxfield.process import Bootstrap, Grid, LogGaussianCoxProcess, PolygonWindow, Window, superpose
+from coxfield.process import Bootstrap, Grid, LogGaussianCoxProcess, PolygonWindow, Window, superpose, thin
 from tolerances import assert_close
 
 WINDOW = Window([(0, 1), (0, 1)])
@@ -66,6 +66,12 @@ def test_the_classifier_is_the_papers_with_fitted_kernels_and_means():
         scores.append(fit.mean_ + fit.variance_ / 2 + fit.kernel_(new, points).sum(axis=1))  # eq. activationFunction
     odds = np.log(clf.predict_proba(new)) @ [-1, 1]
     assert_close(odds, scores[1] - scores[0], terms=400, scale=np.abs(scores).max(), condition=4)
+
+
+def test_the_classifier_learns_from_the_points_that_it_is_given():
+    some = thin(TYPES.pattern, 0.2, random_state=0)
+    clf = TYPES.classifier(some)
+    assert len(clf.X_fit_) == len(some) < len(TYPES.pattern)
 
 
 def test_maps_and_labels_of_types():

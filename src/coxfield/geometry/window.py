@@ -78,7 +78,7 @@ class Window:
             )
         low, high = points.min(axis=0), points.max(axis=0)
         gap = (high - low) / (len(points) - 1)
-        return Window(np.stack([low - gap, high + gap], axis=1))
+        return Window(tuple(zip((low - gap).tolist(), (high + gap).tolist(), strict=True)))
 
     @property
     def dimension(self) -> int:

@@ -91,6 +91,9 @@ def plot_summary(summary, ax: Axes | None = None) -> Axes:
         ax.fill_between(summary.r, low - shift, high - shift, color="0.85", lw=0, label="Poisson, 95 % at each r")
     ax.plot(summary.r, summary.poisson - shift, color="0.5", lw=1, ls="--")
     ax.plot(summary.r, summary.values - shift, color=COLOURS[0], label="estimate")
+    if summary.bandwidth is not None and (summary.r > summary.bandwidth).any():
+        # Nearer than the bandwidth the estimate is noise divided by r, which would hide everything else.
+        ax.set_ylim(0, 1.3 * float(summary.values[summary.r > summary.bandwidth].max()))
     _name_distances(ax, summary)
     if summary.standard_errors is not None:
         ax.legend(frameon=False)
@@ -107,6 +110,8 @@ def plot_envelope(envelope, ax: Axes | None = None) -> Axes:
     ax.plot(r, envelope.central - shift, color="0.4", lw=1, ls="--", label=f"mean of {envelope.n} simulations")
     ax.plot(r, envelope.observed - shift, color=COLOURS[0], label="pattern")
     _name_distances(ax, envelope)
+    if envelope.name in ("pcf", "K", "J"):
+        ax.set_ylim(bottom=0)
     ax.set_title(f"p = {envelope.p_value:.3g}", fontsize="medium")
     ax.legend(frameon=False)
     return ax
@@ -117,8 +122,11 @@ def _name_distances(ax, summary) -> None:
     ax.set(xlabel=f"distance r{unit}", ylabel=LABELS.get(summary.name, summary.name), xlim=(0, summary.r[-1]))
 
 
-def plot_map(grid, values, label: str, ax: Axes | None = None, *, diverging: bool = False) -> Axes:
-    """Draw values on the cells of a grid in the plane, or a curve on the line; NaN stays white. Returns the axes."""
+def plot_map(grid, values, label: str, ax: Axes | None = None, *, diverging: bool = False, root: bool = False) -> Axes:
+    """Draw values on the cells of a grid in the plane, or a curve on the line; NaN stays white. Returns the axes.
+
+    Colours are even around 0 if `diverging`, and follow the square root if `root`.
+    """
     if grid.window.dimension > 2:
         raise ValueError("a map in three dimensions cannot be drawn: draw a slice of the values")
     ax = axes_for(ax)
@@ -129,6 +137,10 @@ def plot_map(grid, values, label: str, ax: Axes | None = None, *, diverging: boo
         (left, right), (bottom, top) = grid.window.sides
         most = float(np.nanmax(np.abs(values)))
         look: dict[str, Any] = {"cmap": "PuOr_r", "vmin": -most, "vmax": most} if diverging else {"cmap": COLOUR_MAP}
+        if root:
+            from matplotlib.colors import PowerNorm
+
+            look["norm"] = PowerNorm(0.5, vmin=0)
         picture = ax.imshow(values.T, extent=(left, right, bottom, top), origin="lower", **look)
         ax.figure.colorbar(picture, ax=ax, label=label, fraction=0.046)
     _frame(ax, grid.window)

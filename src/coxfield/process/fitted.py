@@ -109,7 +109,7 @@ class FittedCoxProcess:
         Bootstrap
         """
         n, rng = whole_number("n", n, least=2), generator(random_state)
-        estimates = []
+        estimates: list[list[float]] = []
         with progress(f"{n} fits", n, None, "fewer patterns take less time") as done:
             while len(estimates) < n:
                 for pattern in self.simulate(size=n - len(estimates), random_state=rng):
@@ -188,13 +188,20 @@ class FittedTypes:
     def __getitem__(self, mark) -> FittedCoxProcess:
         return self.fits[mark]
 
-    def classifier(self) -> LGCPClassifier:
-        """The classifier of the paper, with one kernel and one mean per type, fitted to the points and their types.
+    def classifier(self, pattern: PointPattern | None = None) -> LGCPClassifier:
+        """The classifier of the paper, with one kernel and one mean per type, fitted to points and their types.
 
         It answers the question: if one more point is seen at x, of which type is it? It is the limit of vanishing
-        thinning (eq. conditionalModel), so it has no idea of empty places: it is at its best for points that are a
-        small share of all points.
+        thinning (eq. conditionalModel): the points that it knows are a small share of all points, and empty places say
+        nothing. Given all points of a dense pattern it is far too sure, and the type with most points wins everywhere;
+        `posterior_probabilities` is the map for that case.
+
+        Parameters
+        ----------
+        pattern : PointPattern, optional
+            Labelled points to learn from, such as ``thin(pattern, 0.05)``. Default: all points that were fitted.
         """
+        pattern = self.pattern if pattern is None else pattern
         from coxfield.estimators.supervised import LGCPClassifier
 
         trended = [mark for mark, fit in self.fits.items() if fit.trend_ is not None]
@@ -205,7 +212,7 @@ class FittedTypes:
             mean={mark: float(fit.mean_) for mark, fit in self.fits.items()},  # type: ignore[arg-type]
             selection=None,
         )
-        return clf.fit(self.pattern.points, self.pattern.marks)
+        return clf.fit(pattern.points, pattern.marks)
 
     def posterior_probabilities(self, grid: Grid | None = None, **how) -> tuple[Grid, dict[object, NDArray]]:
         """The share of each type in the posterior mean intensity on a grid: a map that knows of empty places."""
@@ -232,7 +239,7 @@ class FittedTypes:
             mean=[float(fit.mean_) for fit in self.fits.values()],  # type: ignore[arg-type]
         )
         drawn = sample(SwendsenWang(field), -(-n // 4), random_state=random_state)
-        codes = drawn.labels.reshape(-1, drawn.labels.shape[-1])[:n, -len(points) :]
+        codes = np.asarray(drawn.labels).reshape(-1, len(points))[:n]
         return np.array(marks)[codes]
 
 

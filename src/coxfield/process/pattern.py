@@ -6,7 +6,7 @@ import csv
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -134,7 +134,7 @@ class PointPattern:
         odd = set(places.geom_type) - {"Point"}
         if odd:
             raise ValueError(f"a pattern is made of points, but the frame has a {min(odd, key=str)}: take centroids")
-        window = how.get("window")
+        window: Any = how.get("window")
         if crs is not None and getattr(window, "crs", crs) != crs:
             raise ValueError(f"points are in {crs.name}, but the window is in {window.crs.name}: use to_crs on one")
         if crs is not None and crs.is_geographic:

@@ -86,7 +86,7 @@ class Posterior:
             raise ValueError(f"what must be 'mean' or 'sd', got {what!r}")
         values = self.mean if what == "mean" else self.log_sd
         name = "posterior mean intensity" if what == "mean" else "standard deviation of the log intensity"
-        return plot_map(self.grid, np.where(self.inside, values, np.nan), name, ax)
+        return plot_map(self.grid, np.where(self.inside, values, np.nan), name, ax, root=what == "mean")
 
 
 def latent_posterior(

@@ -253,7 +253,7 @@ class Pairs:
             scale = volume / (n * m)
             noise = volume / math.sqrt(n * m)
         else:
-            inverse = tuple(_inverse(intensity, part) for part in (first, first if second is None else second))
+            inverse = _inverse(intensity, first), _inverse(intensity, first if second is None else second)
             # Weights of one type add up to the volume: an intensity that is wrong by a factor does no harm.
             scale = volume / (inverse[0].sum() * inverse[1].sum())
             noise = scale * math.sqrt((inverse[0] ** 2).sum() * (inverse[1] ** 2).sum())

@@ -4,7 +4,7 @@ import html
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -75,7 +75,9 @@ def pattern(
             str(name): LogGaussianCoxProcess.fit(part, kernel_of(kernel, 1.0, 1.0), str(method))
             for name, part in parts.items()
         }
-        rows, sections, files = [], [], {}
+        rows: list[dict[str, Any]] = []
+        sections: list[str] = []
+        files: dict[str, bytes] = {}
         for number, (name, fit) in enumerate(fits.items()):
             more, drawn, found = _section(name, fit, number, simulations, seed)
             sections.append(more)
@@ -100,9 +102,8 @@ def pattern(
 
 
 def _read(table: Path, x: str, y: str, window: Path | None, type_: str | None) -> "PointPattern":
-    from coxfield.geometry.window import PolygonWindow
     from coxfield.io import tables
-    from coxfield.process import PointPattern
+    from coxfield.process import PointPattern, PolygonWindow
 
     rows = tables.read(table, verbatim=[type_])
     rows.require([name for name in (x, y, type_) if name is not None])
@@ -135,7 +136,7 @@ def _section(name: str, fit: "FittedCoxProcess", number: int, simulations: int, 
         path = Path(f"{what}-{number}.png")
         files[path.name] = plotting.encode(figure, path)
     intervals, spread = errors.intervals(0.9), errors.standard_errors
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "type": name,
             "parameter": key,
