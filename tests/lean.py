@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-OPTIONAL = ("polars", "skops", "typer", "rich", "matplotlib", "jinja2", "pandas")
+OPTIONAL = ("polars", "skops", "typer", "rich", "matplotlib", "jinja2", "pandas", "shapely")
 
 BLOCKER = """
 import sys
