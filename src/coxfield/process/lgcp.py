@@ -113,7 +113,7 @@ class LogGaussianCoxProcess:
         >>> pattern = truth.sample([(0, 1), (0, 1)], random_state=1)
         >>> fit = LogGaussianCoxProcess.fit(pattern, kernel=Matern(nu=1.5))
         >>> round(fit.variance_, 1), round(fit.kernel_.k2.length_scale, 2), round(fit.mean_, 1)
-        (1.5, 0.06, 5.5)
+        (1.7, 0.07, 5.7)
         """
         from coxfield.process.fitting import fit_process
 
