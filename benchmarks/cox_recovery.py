@@ -76,10 +76,12 @@ def by_spatstat(drawn, n_likelihood):
     return table, found[0]["version"]
 
 
-def coverage(drawn, truth, n_boot, n):
-    """How many of n bootstrap intervals of level 90 % hold each true number."""
-    held = np.zeros(3)
-    for number, pattern in enumerate(drawn[:n]):
+def coverage(name, seed, n_boot, n):
+    """How many of n bootstrap intervals of level 90 % hold each true number, on patterns of their own."""
+    variance, scale, count = SETTINGS[name]
+    truth, held = [variance, scale, np.log(count) - variance / 2], np.zeros(3)
+    drawn = [pattern for pattern in patterns(variance, scale, count, 2 * n, 100 + seed) if len(pattern) >= 10][:n]
+    for number, pattern in enumerate(drawn):
         fit = fitted(pattern, METHODS["contrast pcf"])
         found = fit.bootstrap(n_boot, random_state=number).intervals(0.9)
         held += [low <= at <= high for (low, high), at in zip(found.values(), truth, strict=True)]
@@ -97,7 +99,7 @@ def run(quick=False, n=200, n_spatstat=200, n_likelihood=20, n_coverage=40, n_bo
         ours = {method: [numbers(fitted(pattern, how)) for pattern in drawn] for method, how in METHODS.items()}
         # spatstat's likelihoods of 1,000 points take minutes per pattern.
         theirs, version = by_spatstat(drawn[:n_spatstat], n_likelihood if count == 100 else 0)
-        held = coverage(drawn, truth, n_boot, n_coverage) if count == 100 else None
+        held = coverage(name, seed, n_boot, n_coverage) if count == 100 else None
         records.append(
             {
                 "setting": name, "truth": truth, "n": len(drawn), "n_coverage": n_coverage, "n_boot": n_boot,
@@ -108,6 +110,16 @@ def run(quick=False, n=200, n_spatstat=200, n_likelihood=20, n_coverage=40, n_bo
         if not quick:
             RESULTS.parent.mkdir(exist_ok=True)
             RESULTS.write_text(json.dumps(records))
+    print(render(records))
+
+
+def cover_again(n_coverage, n_boot):
+    """Compute the coverage of the last run again, without its fits."""
+    records = json.loads(RESULTS.read_text())
+    for seed, (name, record) in enumerate(zip(SETTINGS, records, strict=True)):
+        if record["held"] is not None:
+            record |= {"held": coverage(name, seed, n_boot, n_coverage), "n_coverage": n_coverage, "n_boot": n_boot}
+    RESULTS.write_text(json.dumps(records))
     print(render(records))
 
 
@@ -153,9 +165,12 @@ if __name__ == "__main__":
     parser.add_argument("--spatstat", type=int, default=200, help="patterns for spatstat, per setting")
     parser.add_argument("--draws", type=int, default=39, help="of each bootstrap")
     parser.add_argument("--coverage", type=int, default=40, help="patterns whose intervals are checked, per setting")
+    parser.add_argument("--only-coverage", action="store_true", help="compute the coverage of the last run again")
     parser.add_argument("--render", action="store_true", help="print the table of the last run")
     options = parser.parse_args()
-    if options.render:
+    if options.only_coverage:
+        cover_again(options.coverage, options.draws)
+    elif options.render:
         print(render(json.loads(RESULTS.read_text())))
     else:
         run(options.quick, options.patterns, options.spatstat, options.likelihoods, options.coverage, options.draws)

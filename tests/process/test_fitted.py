@@ -47,12 +47,16 @@ def test_bootstrap_is_reproducible_and_about_the_fit():
         FIT.bootstrap(1)
 
 
-def test_intervals_are_quantiles_reflected_at_the_fit():
+def test_intervals_are_normal_and_those_of_positive_numbers_are_of_logarithms():
     drawn = np.linspace(1, 3, 101)[:, None] * [1.0, 1.0]
     found = Bootstrap(("variance", "mean"), np.array([2.0, 2.5]), drawn)
-    low, high = np.quantile(drawn[:, 0], [0.05, 0.95])
-    assert_close(np.array(found.intervals(0.9)["variance"]), np.array([4 / high, 4 / low]))
-    assert_close(np.array(found.intervals(0.9)["mean"]), np.array([5 - high, 5 - low]))
+    half = 1.6448536269514722
+    factor = np.exp(half * np.std(np.log(drawn[:, 0]), ddof=1))
+    assert_close(
+        np.array(found.intervals(0.9)["variance"]), np.array([2 / factor, 2 * factor]), terms=101, condition=10
+    )
+    spread = half * np.std(drawn[:, 1], ddof=1)
+    assert_close(np.array(found.intervals(0.9)["mean"]), np.array([2.5 - spread, 2.5 + spread]), terms=101, scale=4.0)
     assert_close(found.bias["mean"], -0.5, terms=101, scale=3.0)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm
 
 from coxfield.geometry.window import Window
 from coxfield.process.densities import variance
@@ -164,17 +165,19 @@ class Bootstrap:
         return dict(zip(self.names, (self.estimates.mean(axis=0) - self.fitted).tolist(), strict=True))
 
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
-        """Intervals for each parameter: quantiles of the estimates, reflected at the fitted value.
+        """Intervals for each parameter: the estimate, and normal quantiles times its standard deviation on both sides.
 
-        Variance and length are reflected as logarithms, because they are positive.
+        Variance and length are taken as logarithms, because they are positive. For weak clustering and few points the
+        intervals are too short: see `docs/patterns.md`.
         """
-        found = {}
+        half, found = norm.ppf((1 + level) / 2), {}
         for name, at, drawn in zip(self.names, self.fitted, self.estimates.T, strict=True):
-            low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
             if name in ("variance", "correlation_length"):
-                found[name] = (float(at**2 / high), float(at**2 / low))
+                factor = np.exp(half * np.log(drawn).std(ddof=1))
+                found[name] = (float(at / factor), float(at * factor))
             else:
-                found[name] = (float(2 * at - high), float(2 * at - low))
+                spread = half * drawn.std(ddof=1)
+                found[name] = (float(at - spread), float(at + spread))
         return found
 
 
