@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from benchmarks.harness import Row, seconds, show
 from coxfield.process import Grid
-from coxfield.process.gaussian_field import embed
+from coxfield.process.fields import embed
 
 LAGS = ((0, 0), (1, 0), (0, 2), (3, 3), (6, 0), (0, 10), (10, 10), (20, 5), (0, 40), (60, 60))  # in cells
 

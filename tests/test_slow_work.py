@@ -73,7 +73,7 @@ def test_work_that_may_take_long_says_so(name, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     monkeypatch.setattr(in_parts, "ROWS", 100)
     monkeypatch.setattr("coxfield.graphs.neighbours.AT_ONCE", 100)
-    monkeypatch.setattr("coxfield.process.gaussian_field.AT_ONCE", 2**8)
+    monkeypatch.setattr("coxfield.process.fields.AT_ONCE", 2**8)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", progress.SlowWarning)

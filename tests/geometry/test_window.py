@@ -1,9 +1,12 @@
 """Windows: what they hold and what they refuse."""
 
+import json
+
 import numpy as np
 import pytest
 
-from coxfield.geometry.window import Window, check_points
+from coxfield.geometry.window import EXACT, NODES, PolygonWindow, Window, check_points
+from tolerances import assert_close
 
 
 @pytest.mark.parametrize(
@@ -70,3 +73,115 @@ def test_a_flat_array_is_points_on_the_line():
     assert check_points([1, 2, 3], 1).shape == (3, 1)
     assert check_points([], 2).shape == (0, 2)
     assert check_points([[1, 2]]).dtype == float
+
+
+ELL = PolygonWindow(
+    [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)], [[(0.2, 0.2), (0.6, 0.2), (0.6, 0.6), (0.2, 0.6)]]
+)
+
+
+def cut_ell(h):
+    """|A ∩ (A + h)| of the ell without its hole, as three unit squares that meet three unit squares."""
+    corners = np.array([(0, 0), (1, 0), (0, 1)])
+    return sum(np.prod(np.maximum(1 - np.abs(a - b - h), 0)) for a in corners for b in corners)
+
+
+def test_a_polygon_with_a_hole_has_an_area_a_boundary_and_an_inside():
+    assert_close(ELL.volume, 2.84, terms=20, scale=4.0)
+    assert ELL.contains([[0.5, 1.5], [1.5, 1.5], [0.4, 0.4], [2.0, 1.0]]).tolist() == [True, False, False, True]
+    assert_close(ELL.boundary_distance([[1.5, 0.5], [0.1, 0.4]]), np.array([0.5, 0.1]), scale=1.0)
+    assert not ELL.is_box
+    assert PolygonWindow(ELL.geometry) == ELL
+    with pytest.raises(ValueError, match=r"the point \[0.4, 0.4\] and 1 more of 3 points lie outside of the window of"):
+        ELL.check_inside([[0.4, 0.4], [1.0, 0.5], [1.5, 1.5]])
+
+
+@pytest.mark.parametrize("count", [50, EXACT + 1])
+def test_the_set_covariance_of_a_polygon(count):
+    solid = PolygonWindow([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    lags = np.random.default_rng(0).uniform(-0.5, 0.5, (count, 2))
+    found = solid.set_covariance(lags)
+    naive = np.array([cut_ell(h) for h in lags])
+    if count <= EXACT:
+        assert_close(found, naive, terms=100, scale=4.0)
+    else:
+        # Linear interpolation: an eighth of the squared step, twice (lags of 5/4 the reach), times the mixed derivative
+        # of products of two sides, which is at most the number of squares.
+        step = 1.25 * 0.5 / (NODES - 1)
+        assert np.abs(found - naive).max() <= 3 * step**2
+
+
+@pytest.mark.parametrize("window", [Window([(0, 2), (-1, 1)]), ELL, Window((0, 3)), Window([(0, 1), (0, 2), (0, 1)])])
+def test_the_set_covariance_is_even_and_at_zero_the_volume(window):
+    lags = np.random.default_rng(1).uniform(-0.6, 0.6, (40, window.dimension))
+    assert_close(window.set_covariance(-lags), window.set_covariance(lags), terms=100, scale=window.volume)
+    assert_close(window.set_covariance(np.zeros((1, window.dimension))), np.array([window.volume]), terms=100)
+
+
+def test_the_mean_set_covariance_of_a_rectangle_has_a_closed_form():
+    r = np.array([0.0, 0.1, 0.5, 1.0])
+    closed = 2 - 2 * r * (1 + 2) / np.pi + r**2 / np.pi
+    # The midpoint rule over 256 angles errs where |sin| and |cos| have their kinks.
+    np.testing.assert_allclose(Window([(0, 2), (0, 1)]).mean_set_covariance(r), closed, atol=4 / 256**2)
+    assert_close(Window((0, 3)).mean_set_covariance([0.5]), np.array([2.5]))
+
+
+@pytest.mark.parametrize("window", [ELL, Window([(0, 2), (0, 1)])])
+def test_points_are_drawn_evenly_and_cells_add_up(window):
+    points = window.sample(4000, np.random.default_rng(0))
+    assert points.shape == (4000, 2)
+    assert window.contains(points).all()
+    shape = (8, 8)
+    shares = window.cell_volumes(shape) / window.volume
+    assert_close(shares.sum(), 1.0, terms=200)
+    index = np.minimum(((points - window.low) / (window.lengths / shape)).astype(int), 7)
+    counts = np.bincount(np.ravel_multi_index(tuple(index.T), shape), minlength=64)
+    errors = np.sqrt(4000 * shares.ravel() * (1 - shares.ravel()))
+    assert (np.abs(counts - 4000 * shares.ravel()) <= 4 * errors).all()
+
+
+def test_windows_are_made_of_what_people_have(tmp_path):
+    import shapely
+
+    box = shapely.box(0, 0, 2, 1)
+    assert isinstance(Window.of(box), PolygonWindow)
+    assert Window.of(ELL) is ELL
+
+    class Frame:
+        def union_all(self):
+            return box
+
+    assert Window.of(Frame()).volume == 2.0
+    feature = {"type": "Feature", "properties": {}, "geometry": shapely.geometry.mapping(ELL.geometry)}
+    (tmp_path / "area.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    assert_close(PolygonWindow.from_geojson(tmp_path / "area.geojson").volume, ELL.volume, terms=20)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("no json", "cannot be read as GeoJSON"),
+        ('{"type": "Point", "coordinates": [0, 1]}', "has no polygon: draw the window as a Polygon"),
+    ],
+)
+def test_files_that_are_no_window(tmp_path, content, sentence):
+    (tmp_path / "area.geojson").write_text(content)
+    with pytest.raises(ValueError, match=sentence):
+        PolygonWindow.from_geojson(tmp_path / "area.geojson")
+    with pytest.raises(ValueError, match="There is no file"):
+        PolygonWindow.from_geojson(tmp_path / "other.geojson")
+
+
+def test_polygons_that_are_no_window():
+    with pytest.raises(ValueError, match=r"is not valid \(Self-intersection.*make_valid"):
+        PolygonWindow([(0, 0), (1, 1), (1, 0), (0, 1)])
+    import shapely
+
+    with pytest.raises(ValueError, match="must be a polygon or several, got a Point"):
+        PolygonWindow(shapely.Point(0, 0))
+
+
+def test_the_window_around_points():
+    assert Window.around([[0.0], [1.0], [4.0]]).sides == ((-2.0, 6.0),)
+    with pytest.raises(ValueError, match=r"2 points that lie on one line parallel to an axis.*give a window"):
+        Window.around([[0.0, 1.0], [2.0, 1.0]])

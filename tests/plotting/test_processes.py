@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.plotting import COLOURS, draw_sample, encode, processes
-from coxfield.process import LogGaussianCoxProcess, Pattern, poisson_process
+from coxfield.plotting import COLOURS, draw_sample, encode, figure, plot_map, processes
+from coxfield.process import (
+    Envelope,
+    Grid,
+    LogGaussianCoxProcess,
+    Pattern,
+    PolygonWindow,
+    l_function,
+    pair_correlation,
+    poisson_process,
+)
 
 PROCESS = LogGaussianCoxProcess(RBF(1.0), mean=1.0)
 
@@ -72,3 +81,29 @@ def test_of_very_many_points_some_are_drawn(window, monkeypatch):
     drawn = [collection.get_offsets() for collection in ax.collections]
     assert sum(map(len, drawn)) == 50
     assert np.isin(np.round(np.concatenate(drawn)[:, 0], 9), np.round(points[:, 0], 9)).all() or len(window) == 3
+
+
+def test_summaries_envelopes_and_maps_are_drawn():
+    pattern = poisson_process(100.0, [(0, 1), (0, 1)], random_state=0)
+    g = pair_correlation(pattern)
+    ax = g.plot(figure().subplots())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("distance r", "pair correlation g(r)")
+    curve = ax.get_lines()[-1].get_ydata()
+    np.testing.assert_array_equal(curve, g.values)
+    ax = l_function(pattern).plot(figure().subplots())
+    assert ax.get_ylabel() == "L(r) - r"
+    one = np.ones(3)
+    envelope = Envelope("pcf", one.cumsum(), one, 0 * one, 2 * one, one, 0.25, (0.2, 0.3), 0.95, 39, "m")
+    ax = envelope.plot(figure().subplots())
+    assert (ax.get_title(), ax.get_xlabel()) == ("p = 0.25", "distance r (m)")
+    ax = plot_map(Grid.over([(0, 2), (0, 1)], 4), np.arange(8.0).reshape(4, 2), "height", figure().subplots())
+    assert ax.images[0].get_array().shape == (2, 4)
+    plot_map(Grid.over((0, 2), 4), np.arange(4.0), "height", figure().subplots())
+    with pytest.raises(ValueError, match="three dimensions"):
+        plot_map(Grid.over([(0, 1)] * 3, 2), np.ones((2, 2, 2)), "height")
+
+
+def test_the_outline_of_a_polygon_is_drawn():
+    ell = PolygonWindow([(0, 0), (2, 0), (2, 1), (0, 1)], [[(0.5, 0.2), (1, 0.2), (1, 0.6)]])
+    ax = poisson_process(50.0, ell, random_state=0).plot(figure().subplots())
+    assert len(ax.get_lines()) == 2

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
+from coxfield.geometry.quadrature import TOLERANCE
 from coxfield.process import CoarseGridWarning, LogGaussianCoxProcess, Pattern
-from coxfield.process.integral import TOLERANCE
 from tolerances import assert_close, rounding
 
 RNG = np.random.default_rng(5)

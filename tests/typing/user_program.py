@@ -39,14 +39,30 @@ from coxfield.permanents import (
 )
 from coxfield.plotting import figure, plot_few_labels, plot_mixture, plot_probability, plot_reliability
 from coxfield.process import (
+    Bootstrap,
     CoarseGridWarning,
+    Covariates,
+    Envelope,
+    FittedCoxProcess,
+    FittedPermanental,
+    FittedTypes,
+    FitWarning,
     Grid,
     Intensity,
     LabelDistribution,
     LogGaussianCoxProcess,
     Pattern,
+    PatternWarning,
+    PointPattern,
+    PolygonWindow,
+    Posterior,
+    Residuals,
+    Summary,
+    Trend,
     Window,
+    fit_permanental,
     label_distribution,
+    pair_correlation,
     poisson_process,
     superpose,
     thin,
@@ -103,6 +119,22 @@ def cut(field: LabelField) -> NDArray[np.int64]:
     print(z.log_z + p.value + density.value, result.rounds, RandomisedCut, Round, State)
     labels: NDArray[np.int64] = result.labels
     return labels
+
+
+def describe(pattern: PointPattern, covariates: Covariates) -> FittedCoxProcess:
+    """Fit a process to a pattern, and ask what can be asked."""
+    g: Summary = pair_correlation(pattern.clipped(PolygonWindow([(0, 0), (1, 0), (0, 1)])))
+    fit: FittedCoxProcess = LogGaussianCoxProcess.fit(pattern, trend=["x"], covariates=covariates)
+    errors: Bootstrap = fit.bootstrap(19, random_state=0)
+    curve: Envelope = fit.envelope("pcf", 39)
+    left: Residuals = fit.residuals(0.1)
+    where: Posterior = fit.posterior()
+    trend: Trend | None = fit.trend_
+    types: FittedTypes = LogGaussianCoxProcess.fit_types(pattern)
+    rival: FittedPermanental = fit_permanental(pattern, fit.kernel_)
+    print(g.band(), errors.intervals(), curve.p_value, left.bandwidth, where.mean, trend, rival.n_fields_)
+    print(types.classifier().predict_proba(pattern.points), FitWarning, PatternWarning)
+    return fit
 
 
 def simulate(process: LogGaussianCoxProcess) -> Pattern:

@@ -18,6 +18,9 @@ ORDER = (
     "plot_network.py",
     "plot_helix.py",
     "plot_simulation.py",
+    "plot_trees.py",
+    "plot_cells.py",
+    "plot_trend.py",
     "plot_permanental.py",
 )
 

@@ -1,11 +1,25 @@
-"""Windows: the boxes A in which point processes are observed."""
+"""Windows: the bounded sets A in which point processes are observed, boxes and polygons.
+
+A window knows what edge corrections ask: which points lie in it, how far they are from its boundary, and the volume of
+its overlap with a copy of itself that was moved (the set covariance).
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from scipy.interpolate import RegularGridInterpolator
+
+DIRECTIONS = 256  # over which set covariances are averaged; the average of a polygon's is then good to 1e-4
+EXACT = 1024  # lags of a polygon whose overlaps are computed one by one; of more lags they are interpolated
+NODES = 49  # per axis of half the plane of lags, for that interpolation
+NO_SHAPELY = "windows that are polygons need shapely: pip install 'coxfield[spatial]'"
 
 
 @dataclass(frozen=True)
@@ -39,8 +53,32 @@ class Window:
 
     @classmethod
     def of(cls, window) -> Window:
-        """A window as it is, or a window made of pairs."""
-        return window if isinstance(window, Window) else cls(window)
+        """A window as it is, or a window made of pairs, of a polygon of shapely, or of GeoPandas geometries."""
+        if isinstance(window, Window):
+            return window
+        if hasattr(window, "union_all"):  # GeoPandas: a frame or a series of polygons
+            window = window.union_all()
+        return PolygonWindow(window) if hasattr(window, "geom_type") else Window(window)
+
+    @classmethod
+    def around(cls, points) -> Window:
+        """The box of some points, wider on each side by the mean spacing of n points in a row.
+
+        If n points are spread evenly over an interval, the outermost of them lie that far inside.
+
+        Examples
+        --------
+        >>> Window.around([[0.0, 0.0], [1.0, 4.0], [2.0, 1.0]]).sides
+        ((-1.0, 3.0), (-2.0, 6.0))
+        """
+        points = check_points(points)
+        if len(points) < 2 or (np.ptp(points, axis=0) == 0).any():
+            raise ValueError(
+                f"{len(points)} points that lie on one line parallel to an axis do not show their window: give a window"
+            )
+        low, high = points.min(axis=0), points.max(axis=0)
+        gap = (high - low) / (len(points) - 1)
+        return Window(tuple(zip((low - gap).tolist(), (high + gap).tolist(), strict=True)))
 
     @property
     def dimension(self) -> int:
@@ -67,6 +105,11 @@ class Window:
         """Length, area or volume."""
         return float(np.prod(self.lengths))
 
+    @property
+    def is_box(self) -> bool:
+        """Whether the window is all of the box `sides`."""
+        return True
+
     def contains(self, points) -> np.ndarray:
         """Whether each point lies in the window or on its boundary."""
         points = check_points(points, self.dimension)
@@ -77,8 +120,196 @@ class Window:
         points = check_points(points, self.dimension)
         outside = points[~self.contains(points)]
         if len(outside):
-            raise ValueError(f"the point {outside[0].tolist()} lies outside of the window {self.sides}: leave it out")
+            more = "" if len(outside) == 1 else f" and {len(outside) - 1} more of {len(points)} points"
+            lies = "lies" if len(outside) == 1 else "lie"
+            raise ValueError(
+                f"the point {outside[0].tolist()}{more} {lies} outside of the window {self._name()}: leave "
+                f"{'it' if len(outside) == 1 else 'them'} out"
+            )
         return points
+
+    def boundary_distance(self, points) -> np.ndarray:
+        """Distance of each point of the window to its boundary."""
+        points = check_points(points, self.dimension)
+        return np.minimum(points - self.low, self.high - points).min(axis=1)
+
+    def set_covariance(self, lags) -> np.ndarray:
+        """Volume of the overlap of the window with itself moved by each lag h: |A ∩ (A + h)|, shape (n,).
+
+        Examples
+        --------
+        >>> Window([(0, 2), (0, 1)]).set_covariance([[0, 0], [0.5, 0.5], [2, 0]]).tolist()
+        [2.0, 0.75, 0.0]
+        """
+        return np.maximum(self.lengths - np.abs(check_points(lags, self.dimension)), 0).prod(axis=1)
+
+    def mean_set_covariance(self, distances) -> np.ndarray:
+        """The set covariance at each distance, averaged over directions, shape (n,)."""
+        distances = np.asarray(distances, dtype=float)
+        around = directions(self.dimension)
+        lags = (distances[:, None, None] * around).reshape(-1, self.dimension)
+        return self.set_covariance(lags).reshape(len(distances), -1).mean(axis=1)
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Points drawn uniformly from the window, shape (n, d)."""
+        return rng.uniform(self.low, self.high, size=(n, self.dimension))
+
+    def cell_volumes(self, shape: tuple[int, ...]) -> np.ndarray:
+        """How much of each cell lies in the window, if the box `sides` is cut into a grid of equal cells."""
+        return np.full(shape, float(np.prod(self.lengths / shape)))
+
+    def _name(self) -> str:
+        return str(self.sides)
+
+
+@dataclass(frozen=True, init=False)
+class PolygonWindow(Window):
+    """A polygon in the plane, which may have holes and several parts.
+
+    Parameters
+    ----------
+    geometry : Polygon or MultiPolygon of shapely, or sequence of (x, y) corners
+    holes : sequence of sequences of (x, y) corners
+
+    Examples
+    --------
+    >>> ell = PolygonWindow([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
+    >>> ell.volume, ell.contains([[0.5, 1.5], [1.5, 1.5]]).tolist()
+    (3.0, [True, False])
+    """
+
+    geometry: Any
+    """The polygon, of shapely."""
+
+    def __init__(self, geometry, holes=()) -> None:
+        shapely = _shapely()
+        if not hasattr(geometry, "geom_type"):
+            geometry = shapely.Polygon(geometry, holes)
+        if geometry.geom_type not in ("Polygon", "MultiPolygon"):
+            raise ValueError(f"a window must be a polygon or several, got a {geometry.geom_type}: give polygons")
+        if not geometry.is_valid:
+            raise ValueError(
+                f"the polygon of the window is not valid ({shapely.is_valid_reason(geometry)}): correct it, for "
+                "instance with shapely.make_valid"
+            )
+        if geometry.area == 0:
+            raise ValueError("the polygon of the window has no area: give one that encloses something")
+        left, bottom, right, top = geometry.bounds
+        shapely.prepare(geometry)
+        for name, value in (("sides", ((left, right), (bottom, top))), ("geometry", geometry)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_geojson(cls, path) -> PolygonWindow:
+        """Read all polygons of a GeoJSON file, joined."""
+        shapely = _shapely()
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            found = [part for part in _parts(shapely.from_geojson(json.dumps(content))) if part.area > 0]
+        except FileNotFoundError:
+            raise ValueError(f"There is no file {path}") from None
+        except (ValueError, shapely.errors.GEOSException) as error:
+            raise ValueError(f"{path} cannot be read as GeoJSON: {str(error).splitlines()[0]}") from None
+        if not found:
+            raise ValueError(f"{path} has no polygon: draw the window as a Polygon or a MultiPolygon")
+        return cls(shapely.union_all(found))
+
+    @property
+    def is_box(self) -> bool:
+        """Never: a polygon is not treated as a box, even if it is one."""
+        return False
+
+    @property
+    def volume(self) -> float:
+        """Area."""
+        return float(self.geometry.area)
+
+    def contains(self, points) -> np.ndarray:
+        """Whether each point lies in the window or on its boundary."""
+        points = check_points(points, self.dimension)
+        return _shapely().intersects_xy(self.geometry, points[:, 0], points[:, 1])
+
+    def boundary_distance(self, points) -> np.ndarray:
+        """Distance of each point of the window to its boundary."""
+        shapely = _shapely()
+        return shapely.distance(self.geometry.boundary, shapely.points(check_points(points, self.dimension)))
+
+    def set_covariance(self, lags) -> np.ndarray:
+        """Area of the overlap with the window moved by each lag; of many lags it is interpolated on a grid of lags."""
+        lags = check_points(lags, self.dimension)
+        if len(lags) <= EXACT:
+            return self._overlaps(lags)
+        lags = np.where(lags[:, :1] < 0, -lags, lags)  # the set covariance is even
+        return np.maximum(self._table(_ceiling(float(np.abs(lags).max())))(lags), 0)
+
+    def _overlaps(self, lags: np.ndarray) -> np.ndarray:
+        """Exact overlaps, one polygon clipped at a time."""
+        shapely = _shapely()
+        moved = np.array([shapely.transform(self.geometry, lambda at, h=h: at + h) for h in lags], dtype=object)
+        return shapely.area(shapely.intersection(moved, self.geometry)) if len(lags) else np.zeros(0)
+
+    def _table(self, reach: float) -> RegularGridInterpolator:
+        """Overlaps on a grid of lags up to `reach`, with a node at 0, where the set covariance has its tip."""
+        if reach not in self._tables:
+            right, along = np.linspace(0, reach, NODES), np.linspace(-reach, reach, 2 * NODES - 1)
+            nodes = np.stack(np.meshgrid(right, along, indexing="ij"), axis=-1)
+            values = self._overlaps(nodes.reshape(-1, 2)).reshape(nodes.shape[:-1])
+            self._tables[reach] = RegularGridInterpolator((right, along), values)
+        return self._tables[reach]
+
+    @cached_property
+    def _tables(self) -> dict[float, RegularGridInterpolator]:
+        return {}
+
+    def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Points drawn uniformly from the polygon, by rejection from its box."""
+        found = np.empty((0, 2))
+        while len(found) < n:
+            more = rng.uniform(self.low, self.high, size=(2 * (n - len(found)) + 8, 2))
+            found = np.concatenate([found, more[self.contains(more)]])
+        return found[:n]
+
+    def cell_volumes(self, shape: tuple[int, ...]) -> np.ndarray:
+        """How much of each cell of a grid over the box lies in the polygon."""
+        shapely = _shapely()
+        x, y = (np.linspace(*side, n + 1) for side, n in zip(self.sides, shape, strict=True))
+        cells = shapely.box(*np.broadcast_arrays(x[:-1, None], y[None, :-1], x[1:, None], y[None, 1:]))
+        return shapely.area(shapely.intersection(cells, self.geometry))
+
+    def _name(self) -> str:
+        (left, right), (bottom, top) = self.sides
+        return f"of area {self.volume:.4g} within [{left:g}, {right:g}] x [{bottom:g}, {top:g}]"
+
+
+def _shapely() -> Any:
+    try:
+        import shapely
+    except ImportError:
+        raise ImportError(NO_SHAPELY) from None
+    return shapely
+
+
+def _parts(geometry) -> list:
+    """The geometries of a collection, or of collections in it."""
+    return [each for part in geometry.geoms for each in _parts(part)] if hasattr(geometry, "geoms") else [geometry]
+
+
+def _ceiling(reach: float) -> float:
+    """The next power of 5/4: lags that are nearly as long share a table."""
+    return 1.25 ** math.ceil(math.log(reach, 1.25))
+
+
+def directions(dimension: int) -> np.ndarray:
+    """Directions spread evenly over half of the sphere: both, on the line; angles in the plane; a spiral in space."""
+    steps = (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
+    if dimension == 1:
+        return np.ones((1, 1))
+    if dimension == 2:
+        return np.stack([np.cos(np.pi * steps), np.sin(np.pi * steps)], axis=1)
+    if dimension == 3:
+        radius, turn = np.sqrt(1 - steps**2), np.pi * (3 - np.sqrt(5)) * np.arange(DIRECTIONS)
+        return np.stack([radius * np.cos(turn), radius * np.sin(turn), steps], axis=1)
+    raise ValueError(f"distances are averaged in one, two or three dimensions, not in {dimension}: drop axes")
 
 
 def _checked(sides) -> tuple[tuple[float, float], ...]:

@@ -7,7 +7,14 @@ from coxfield.plotting.label_quality import plot_label_quality
 from coxfield.plotting.labelling import MANY, plot_labelling
 from coxfield.plotting.mixture import plot_mixture
 from coxfield.plotting.points import plot_points, plot_probability
-from coxfield.plotting.processes import draw_sample, plot_intensity, plot_pattern
+from coxfield.plotting.processes import (
+    draw_sample,
+    plot_envelope,
+    plot_intensity,
+    plot_map,
+    plot_pattern,
+    plot_summary,
+)
 from coxfield.plotting.reasons import plot_reasons
 from coxfield.plotting.reliability import plot_reliability
 from coxfield.plotting.selection_path import plot_selection_path
@@ -24,10 +31,12 @@ __all__ = [
     "draw_sample",
     "encode",
     "figure",
+    "plot_envelope",
     "plot_few_labels",
     "plot_intensity",
     "plot_label_quality",
     "plot_labelling",
+    "plot_map",
     "plot_mixture",
     "plot_pattern",
     "plot_points",
@@ -36,4 +45,5 @@ __all__ = [
     "plot_reliability",
     "plot_selection_path",
     "plot_sets",
+    "plot_summary",
 ]

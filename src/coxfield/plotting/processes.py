@@ -79,6 +79,74 @@ def _picture(intensity, ax) -> None:
     ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", fraction=0.046)
 
 
+LABELS = {"pcf": "pair correlation g(r)", "K": "K(r)", "L": "L(r) - r", "J": "J(r)", "z": "z(t)"}
+
+
+def plot_summary(summary, ax: Axes | None = None) -> Axes:
+    """Draw a summary of a pattern with the 95 % band of a Poisson process at each distance; returns the axes."""
+    ax = axes_for(ax)
+    shift = summary.r if summary.name == "L" else 0.0
+    if summary.standard_errors is not None:
+        low, high = summary.band()
+        ax.fill_between(summary.r, low - shift, high - shift, color="0.85", lw=0, label="Poisson, 95 % at each r")
+    ax.plot(summary.r, summary.poisson - shift, color="0.5", lw=1, ls="--")
+    ax.plot(summary.r, summary.values - shift, color=COLOURS[0], label="estimate")
+    if summary.bandwidth is not None and (summary.r > summary.bandwidth).any():
+        # Nearer than the bandwidth the estimate is noise divided by r, which would hide everything else.
+        ax.set_ylim(0, 1.3 * float(summary.values[summary.r > summary.bandwidth].max()))
+    _name_distances(ax, summary)
+    if summary.standard_errors is not None:
+        ax.legend(frameon=False)
+    return ax
+
+
+def plot_envelope(envelope, ax: Axes | None = None) -> Axes:
+    """Draw a summary in its global envelope, with the p-value; returns the axes."""
+    ax = axes_for(ax)
+    shift = envelope.r if envelope.name == "L" else 0.0
+    r = envelope.r
+    name = f"fitted process, {envelope.level:.0%} of all curves"
+    ax.fill_between(r, envelope.low - shift, envelope.high - shift, color="0.85", lw=0, label=name)
+    ax.plot(r, envelope.central - shift, color="0.4", lw=1, ls="--", label=f"mean of {envelope.n} simulations")
+    ax.plot(r, envelope.observed - shift, color=COLOURS[0], label="pattern")
+    _name_distances(ax, envelope)
+    if envelope.name in ("pcf", "K", "J"):
+        ax.set_ylim(bottom=0)
+    ax.set_title(f"p = {envelope.p_value:.3g}", fontsize="medium")
+    ax.legend(frameon=False)
+    return ax
+
+
+def _name_distances(ax, summary) -> None:
+    unit = f" ({summary.unit})" if summary.unit else ""
+    ax.set(xlabel=f"distance r{unit}", ylabel=LABELS.get(summary.name, summary.name), xlim=(0, summary.r[-1]))
+
+
+def plot_map(grid, values, label: str, ax: Axes | None = None, *, diverging: bool = False, root: bool = False) -> Axes:
+    """Draw values on the cells of a grid in the plane, or a curve on the line; NaN stays white. Returns the axes.
+
+    Colours are even around 0 if `diverging`, and follow the square root if `root`.
+    """
+    if grid.window.dimension > 2:
+        raise ValueError("a map in three dimensions cannot be drawn: draw a slice of the values")
+    ax = axes_for(ax)
+    if grid.window.dimension == 1:
+        ax.plot(grid.axes[0], values, color=COLOURS[0])
+        ax.set_ylabel(label)
+    else:
+        (left, right), (bottom, top) = grid.window.sides
+        most = float(np.nanmax(np.abs(values)))
+        look: dict[str, Any] = {"cmap": "PuOr_r", "vmin": -most, "vmax": most} if diverging else {"cmap": COLOUR_MAP}
+        if root:
+            from matplotlib.colors import PowerNorm
+
+            look["norm"] = PowerNorm(0.5, vmin=0)
+        picture = ax.imshow(values.T, extent=(left, right, bottom, top), origin="lower", **look)
+        ax.figure.colorbar(picture, ax=ax, label=label, fraction=0.046)
+    _frame(ax, grid.window)
+    return ax
+
+
 def draw_sample(pattern) -> Figure:
     """A figure of a pattern beside the intensity that it was drawn from, as the paper's figure LGCPSamples.
 
@@ -120,6 +188,10 @@ def _look(pattern) -> dict:
 
 def _frame(ax, window) -> None:
     """Limits and names of the axes. The limits are the window, which is part of the observation."""
+    if not window.is_box:
+        for part in getattr(window.geometry, "geoms", [window.geometry]):
+            for ring in (part.exterior, *part.interiors):
+                ax.plot(*np.asarray(ring.coords).T[:2], color="0.4", lw=0.8)
     for letter, number, side in zip("xyz", (1, 2, 3), window.sides, strict=False):
         ax.set(**{f"{letter}lim": side, f"{letter}label": f"$x_{number}$" if window.dimension > 1 else "$x$"})
     if window.dimension == 2:

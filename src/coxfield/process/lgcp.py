@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from coxfield.geometry.quadrature import integrate
 from coxfield.geometry.window import Window, check_points
 from coxfield.kernels.checked import values_of
-from coxfield.process.densities import log_product_density
-from coxfield.process.gaussian_field import AT_ONCE, embed
-from coxfield.process.grid import Grid, Intensity
-from coxfield.process.integral import integrate
+from coxfield.process.densities import (
+    check_in_dimension,
+    check_kernel,
+    check_mean,
+    log_product_density,
+    mean_at,
+    variance,
+)
+from coxfield.process.fields import AT_ONCE, Grid, Intensity, embed
 from coxfield.process.poisson import draw_from
-from coxfield.process.stationary import check_in_dimension, check_kernel, check_mean, mean_at, variance
 from coxfield.progress import progress
 from coxfield.utils.randomness import generator
 
@@ -25,8 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
 
+    from coxfield.process.densities import Mean
+    from coxfield.process.fitted import FittedCoxProcess, FittedTypes
     from coxfield.process.pattern import Pattern
-    from coxfield.process.stationary import Mean
 
 COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
 
@@ -64,6 +70,62 @@ class LogGaussianCoxProcess:
         check_kernel(self.kernel)
         check_mean(self.mean)
 
+    @classmethod
+    def fit(cls, pattern: Pattern, kernel: Kernel | None = None, method: str = "contrast", **how) -> FittedCoxProcess:
+        """Fit the covariance and the mean to a pattern.
+
+        Two numbers of the covariance are fitted: its variance and a factor of its length scales. Parameters with bounds
+        "fixed" stay. The mean is log(rate) - C(0)/2, or a trend.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        kernel : scikit-learn kernel, optional
+            The form of C: stationary, with one length scale. Default: exponential, `Matern(nu=0.5)`.
+        method : {"contrast", "palm", "composite"}
+            Minimum contrast; Palm likelihood; second-order composite likelihood.
+        statistic : {"pcf", "K"}
+            For "contrast", what is compared with its theory.
+        q, p : float
+            The contrast is the integral of |estimate^q - theory^q|^p. Default: 1/4 and 2, as in spatstat.
+        r_min, r_max : float, optional
+            Distances that count. Default: up to a quarter of the shortest side, or up to where a ball has 1,000
+            points; for "contrast" from a thousandth of that on.
+        correction : {"isotropic", "translation", "none"}, optional
+            For "contrast", the edge correction; default: isotropic for boxes in the plane, otherwise translation.
+        trend : str or sequence of str
+            Covariates of a log-linear intensity, fitted first by Poisson likelihood; "x" and "y" are coordinates.
+        covariates : Covariates, or mapping name -> function of points
+
+        Returns
+        -------
+        FittedCoxProcess
+
+        Warns
+        -----
+        FitWarning
+            If there is no clustering, or if a parameter is at its bound.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import Matern
+        >>> truth = LogGaussianCoxProcess(1.5 * Matern(0.06, nu=1.5), mean=5.5)
+        >>> pattern = truth.sample([(0, 1), (0, 1)], random_state=1)
+        >>> fit = LogGaussianCoxProcess.fit(pattern, kernel=Matern(nu=1.5))
+        >>> round(fit.variance_, 1), round(fit.kernel_.k2.length_scale, 2), round(fit.mean_, 1)
+        (1.7, 0.07, 5.7)
+        """
+        from coxfield.process.fitting import fit_process
+
+        return fit_process(pattern, kernel, method, **how)
+
+    @classmethod
+    def fit_types(cls, pattern: Pattern, kernel: Kernel | None = None, method: str = "contrast", **how) -> FittedTypes:
+        """Fit one process to each type of a marked pattern. Parameters are those of `fit`; returns a `FittedTypes`."""
+        from coxfield.process.fitted import fit_types
+
+        return fit_types(pattern, kernel, method, **how)
+
     @overload
     def sample(self, window, *, resolution=..., size: None = ..., most_points=..., random_state=...) -> Pattern: ...
     @overload
@@ -77,7 +139,7 @@ class LogGaussianCoxProcess:
         Parameters
         ----------
         window : Window or pairs
-            One (low, high) pair per axis, for one, two or three axes.
+            One (low, high) pair per axis, for one, two or three axes; or a polygon.
         resolution : int or sequence of int, optional
             Cells along the longest side, or one number per axis. Default: 1024 on the line, 256 in the plane, 48 in
             space.
@@ -90,13 +152,15 @@ class LogGaussianCoxProcess:
         Returns
         -------
         Pattern, or list of `size` patterns
-            Each has the `intensity` that it was drawn from.
+            Each has the `intensity` that it was drawn from, if the window is a box.
         """
-        grid, rng, n = Grid.over(window, resolution), generator(random_state), 1 if size is None else size
+        window, rng, n = Window.of(window), generator(random_state), 1 if size is None else size
+        grid = Grid.over(Window(window.sides), resolution)  # for a polygon, that of its box
         patterns = []
         with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
             for rho in self.draw_intensities(grid, n, rng):
-                patterns.append(draw_from(rho, rng, most_points))
+                pattern = draw_from(rho, rng, most_points)
+                patterns.append(pattern if window.is_box else pattern.clipped(window))
                 done(1)
         return patterns[0] if size is None else patterns
 
@@ -117,6 +181,9 @@ class LogGaussianCoxProcess:
     def expected_count(self, window) -> float:
         """Expected number of points in a window: the integral of `intensity`, numerical for a mean function."""
         window = Window.of(window)
+        if callable(self.mean) and not window.is_box:
+            grid = Grid.over(Window(window.sides))
+            return float(self.intensity(grid.centres()) @ window.cell_volumes(grid.shape).ravel())
         if callable(self.mean):
             return integrate(self.intensity, window)
         return float(self.intensity(window.low[None])[0] * window.volume)

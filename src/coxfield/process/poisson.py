@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from coxfield.geometry.window import Window
-from coxfield.process.grid import Intensity
+from coxfield.process.fields import Intensity
 from coxfield.process.pattern import Pattern
 from coxfield.utils.numbers import number_from_zero
 from coxfield.utils.randomness import generator
@@ -160,7 +160,7 @@ def _total(parts: list[Pattern]) -> Intensity | None:
 def _homogeneous(rate: float, window: Window, rng: np.random.Generator) -> Pattern:
     _refuse_crowds(rate * window.volume)
     n = rng.poisson(rate * window.volume)
-    return Pattern(rng.uniform(window.low, window.high, size=(n, window.dimension)), window)
+    return Pattern(window.sample(n, rng), window)
 
 
 def check_gamma(gamma) -> float:

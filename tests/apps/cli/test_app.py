@@ -11,7 +11,7 @@ import pytest
 from command_line import fit, flowers, refusal, run
 from coxfield import __version__
 
-COMMANDS = ("fit", "predict", "update", "forget", "check", "label", "simulate")
+COMMANDS = ("fit", "predict", "update", "forget", "check", "label", "simulate", "pattern")
 WRITTEN = ("predictions", "labelled", "picture", "pattern", "doubtful", "newer")
 
 
@@ -47,6 +47,8 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
             (folder / "model.skops").write_bytes(model)
         words = shlex.split(example)
         if "reproduce" in words:  # takes minutes; `make demo` is just that
+            continue
+        if "pattern" in words:  # takes a minute; test_pattern.py gives the same options with fewer simulations
             continue
         # A pipe needs a shell; other lines are run here, which saves the time to import everything again.
         if "|" in words:

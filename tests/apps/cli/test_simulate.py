@@ -126,7 +126,7 @@ def test_no_points_are_a_table_without_rows(tmp_path):
     ],
 )
 def test_what_cannot_be_drawn_or_written_is_one_sentence(arguments, sentence, code, tmp_path, monkeypatch):
-    monkeypatch.setattr("coxfield.process.gaussian_field.LARGEST", 2**18)  # to give up sooner
+    monkeypatch.setattr("coxfield.process.fields.LARGEST", 2**18)  # to give up sooner
     assert sentence in refusal(*arguments, code=code)
     assert list(tmp_path.iterdir()) == []
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, fit, forget, label, messages, predict, simulate, update
+from coxfield.apps.cli import check, fit, forget, label, messages, pattern, predict, simulate, update
 
 
 class CommandGroup(TyperGroup):
@@ -64,6 +64,7 @@ def coxfield(
       coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
+      coxfield pattern points.csv --x east --y north -o report/
       coxfield reproduce --quick
     """  # noqa: D301  # typer needs the backspace: it keeps the lines after it apart
 
@@ -75,6 +76,7 @@ app.command()(forget.forget)
 app.command()(check.check)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
+app.command()(pattern.pattern)
 
 
 def reproduce() -> None:

@@ -103,7 +103,7 @@ def simulate(
     from coxfield.process import CoarseGridWarning, LogGaussianCoxProcess
 
     outputs.check(output, plot)
-    process = LogGaussianCoxProcess(_kernel(kernel, length_scale, variance), mean)
+    process = LogGaussianCoxProcess(kernel_of(kernel, length_scale, variance), mean)
     seed = secrets.randbelow(2**32) if seed is None else seed
     with messages.gathered() as caught:
         warnings.simplefilter("always", CoarseGridWarning)
@@ -144,7 +144,8 @@ def _sides(window: str) -> list[tuple[float, float]]:
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
-def _kernel(name: KernelName, length_scale: float, variance: float) -> "Kernel":
+def kernel_of(name: KernelName, length_scale: float, variance: float) -> "Kernel":
+    """A kernel by its name on the command line."""
     from sklearn.gaussian_process.kernels import RBF, Matern
 
     if name is KernelName.rbf:
