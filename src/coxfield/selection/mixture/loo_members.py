@@ -47,10 +47,11 @@ class MemberSums:
     at_copies: NDArray
     """The largest and the smallest distance of a class sum from the mean of all columns at a *copy* of a labelled
     point, to which the point itself speaks: shape (2, n_members, columns). Leave-one-out never sees that."""
+    by_fold: NDArray
+    """What the labelled points of each fold bring to the sums, shape (n_members, rows, columns, folds); without
+    folds the last axis is empty."""
     contenders: NDArray | None = None
     """The classes of the columns of each point but the last, if points have columns of their own."""
-    by_fold: NDArray | None = None
-    """What the labelled points of each fold bring to the sums, shape (n_members, rows, columns, folds), if asked."""
 
     def offset(self, mean: NDArray) -> NDArray | None:
         """The means of the columns of each point; None if they are those of the classes."""
@@ -103,8 +104,7 @@ def member_sums(
         weights = replace(weights_of, weights=counts.astype(points.points.dtype))
         found, shares, extremes = _ladder_sums(points, weights, log_q, others, order, place[rows], columns, done)
         sums[sum(sizes[:k]) : sum(sizes[: k + 1])] = found.reshape(-1, len(rows), columns.count)
-        if fold is not None:
-            by_fold.append(shares.reshape(-1, len(rows), columns.count, n_folds))
+        by_fold.append(shares.reshape(sizes[k], len(rows), columns.count, shares.shape[-1]))
         copies.append(extremes.reshape(2, -1, columns.count))
         densities.append(log_q[:, place])
     return MemberSums(
@@ -112,8 +112,8 @@ def member_sums(
         sums,
         tuple(densities),
         np.concatenate(copies, axis=1),
+        np.concatenate(by_fold),
         columns.contenders,
-        np.concatenate(by_fold) if by_fold else None,
     )
 
 
