@@ -20,9 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.harness import console
 from coxfield import LGCPClassifier
 from coxfield.datasets import DatasetUnavailableError, fetch_mnist, load_synth
-from coxfield.estimators.label_quality import class_margins
+from coxfield.estimators.reasons import class_margins
 from coxfield.plotting import encode, figure
-from coxfield.plotting.label_quality import plot_label_quality
+from coxfield.plotting.guaranteed_sets import plot_label_quality
 from coxfield_paper.studies.data_sets import load
 
 SHARE = 0.1  # of the labels are changed

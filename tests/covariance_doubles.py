@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coxfield.kernels.ladder import walk_one_by_one
-from coxfield.kernels.leave_out import cross_out
-from coxfield.kernels.plain import PlainBound
+from coxfield.kernels.ladder import PlainBound, walk_one_by_one
+from coxfield.kernels.protocol import cross_out
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from coxfield.engine.store import Labelled
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import Ladder
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.transforms import Whitening
 from coxfield.selection.mixture.concave import Problem
 
 

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier, progress
 from coxfield.baselines import HarmonicFunctions, ParzenClassifier, SVMClassifier, VariationalGPClassifier
-from coxfield.estimators import in_parts
+from coxfield.estimators import scored
 from coxfield.field import (
     Gibbs,
     LabelField,
@@ -71,7 +71,7 @@ WORK = {
 @pytest.mark.parametrize("name", WORK)
 def test_work_that_may_take_long_says_so(name, monkeypatch):
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(in_parts, "ROWS", 100)
+    monkeypatch.setattr(scored, "ROWS", 100)
     monkeypatch.setattr("coxfield.graphs.neighbours.AT_ONCE", 100)
     monkeypatch.setattr("coxfield.process.fields.AT_ONCE", 2**8)
     with warnings.catch_warnings(record=True) as caught:

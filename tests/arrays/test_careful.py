@@ -5,11 +5,11 @@ import pytest
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from coxfield.arrays.careful import careful_log_sums
+from coxfield.arrays.class_sums import careful_log_sums
 from coxfield.arrays.library import to_numpy
 from coxfield.arrays.store import store_arrays
 from coxfield.engine.store import Labelled
-from coxfield.kernels.careful import NEGLIGIBLE
+from coxfield.kernels.ladder import NEGLIGIBLE
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from tolerances import rounding

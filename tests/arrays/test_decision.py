@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from coxfield.arrays.class_sums import ArraySums
-from coxfield.arrays.decision import ArrayScores
 from coxfield.arrays.library import to_numpy
+from coxfield.arrays.store import ArrayScores
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores
 from tolerances import assert_close

@@ -5,12 +5,12 @@ import pytest
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from coxfield.arrays.leave_one_out import loo_log_sums
+from coxfield.arrays.class_sums import loo_log_sums
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
-from coxfield.selection import loo_sums
+from coxfield.selection import loo
 from reference import refit_scores
 from tolerances import assert_close
 
@@ -37,8 +37,8 @@ def paths(given, kernels, factors, dtype=float, weights=None, points=X):
         arrays = Labelled(given(points), Y, 3, weights)
         found = np.array(list(loo_log_sums(arrays, covariances, factors, told.append)))
     labelled = Labelled(points, Y, 3, weights)
-    assert sum(told) == loo_sums.work_units(labelled, covariances, len(factors))
-    return found, np.array(list(loo_sums.loo_log_sums(labelled, covariances, factors)))
+    assert sum(told) == loo.work_units(labelled, covariances, len(factors))
+    return found, np.array(list(loo.loo_log_sums(labelled, covariances, factors)))
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["once", "weighted"])

@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
 from coxfield.arrays.library import to_numpy
-from coxfield.arrays.profiles import check_covariance, log_profile
+from coxfield.arrays.points import check_covariance, log_profile
 from coxfield.kernels.recognise import recognise
 from tolerances import assert_close
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.arrays.spread import class_distance
+from coxfield.arrays.store import class_distance
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.selection import grid
@@ -19,7 +19,7 @@ X = RNG.normal(size=(90, 4)) * [1.0, 10.0, 0.1, 0.0]
 @pytest.mark.parametrize("weights", [None, np.linspace(1, 2, 90)], ids=["once", "weighted"])
 @pytest.mark.parametrize("kernels", [[RBF(0.5)] * 3, [RBF(0.5), RBF([1.0, 2.0, 0.1, 1.0]), RBF(0.5)]], ids=["1", "2"])
 def test_the_distance_is_that_of_numpy(kernels, weights, unit, given, monkeypatch):
-    monkeypatch.setattr("coxfield.arrays.spread.ROWS", 32)
+    monkeypatch.setattr("coxfield.arrays.store.ROWS", 32)
     labelled = Labelled(unit * X, Y, 3, weights)
     found = class_distance(Labelled(given(unit * X), Y, 3, weights), PerClass.of(kernels))
     assert_close(found, grid.class_distance(labelled, PerClass.of(kernels)), terms=90, condition=10.0)

@@ -5,8 +5,8 @@ import pytest
 from sklearn import config_context
 
 from coxfield.arrays.library import to_numpy
-from coxfield.arrays.tiles import COPIES, crossed_out, slices, tile_shape, whole_rows
-from coxfield.kernels.leave_out import cross_out
+from coxfield.arrays.points import COPIES, crossed_out, slices, tile_shape, whole_rows
+from coxfield.kernels.protocol import cross_out
 
 
 @pytest.mark.parametrize("memory", [1e-3, 1, 1024])

@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from coxfield.dask.checks import Form, checked_labels, checked_weights, in_memory
-from coxfield.dask.recipes import Recipe
+from coxfield.dask.chunks import Recipe
 
 X = np.arange(6.0).reshape(3, 2)
 FORM = Form(np.dtype(float), 2)

@@ -18,7 +18,7 @@ from coxfield.dask.pair_sums import Block, Model
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
-from coxfield.selection.loo_sums import loo_log_sums
+from coxfield.selection.loo import loo_log_sums
 from shard_cases import N, points
 from tolerances import assert_close
 

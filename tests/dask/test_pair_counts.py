@@ -3,8 +3,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.dask.checks import Form
-from coxfield.dask.pair_counts import Counts, Fits, fits, joined_counts, pair_counts
-from coxfield.dask.pair_sums import Block, Model, Partial
+from coxfield.dask.pair_sums import Block, Counts, Fits, Model, Partial, fits, joined_counts, pair_counts
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.conformal import odds_against, slack
 from coxfield.engine.decision import Scores

@@ -1,7 +1,7 @@
 import dask.array as da
 import numpy as np
 
-from coxfield.dask.recipes import LIGHT, Recipe, keys_of, made, references
+from coxfield.dask.chunks import LIGHT, Recipe, keys_of, made, references
 
 
 def test_a_chunk_that_is_computed_has_a_recipe():

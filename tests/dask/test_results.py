@@ -1,7 +1,7 @@
 import numpy as np
 
-from coxfield.dask.plan import Plan
-from coxfield.dask.results import Results, returned
+from coxfield.dask.chunks import Results, returned
+from coxfield.dask.shards import Plan
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores
 

@@ -3,8 +3,7 @@ import pytest
 from dask.sizeof import sizeof
 
 from coxfield.dask.leave_one_out import LabelledBlock, PathBlock
-from coxfield.dask.pair_counts import Counts, Fits
-from coxfield.dask.pair_sums import Block, Partial
+from coxfield.dask.pair_sums import Block, Counts, Fits, Partial
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores
 

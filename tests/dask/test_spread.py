@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.dask import DaskLGCPClassifier, spread
+from coxfield.dask import DaskLGCPClassifier, shards
 from coxfield.dask.checks import Form
 from coxfield.dask.shards import Shards
 from coxfield.engine.store import Labelled
@@ -22,7 +22,7 @@ def test_the_distance_over_shards_is_that_of_all_points(make, unit, kernels):
     weights = 1 + np.arange(N) % 3.0
     there = Shards(chunked(X, 25), chunked(y, 25), chunked(weights, 25), Form(np.dtype(float), 3))
     kernels = PerClass.of(kernels)
-    found = spread.class_distance(there.surveyed(DaskLGCPClassifier()), kernels)
+    found = shards.class_distance(there.surveyed(DaskLGCPClassifier()), kernels)
     # Variances are differences of second moments, about a row at best, and about 0 at worst: that is what is lost.
     plain = points()[0] + 5
     condition = max((np.square(plain[y == k]).mean(axis=0) / plain[y == k].var(axis=0)).max() for k in range(3))

@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import threads
-from coxfield.engine import tiles as blocks
+from coxfield.engine import weights as blocks
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_labels
 from coxfield.kernels.per_class import PerClass

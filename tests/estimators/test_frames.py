@@ -11,7 +11,7 @@ import pytest
 
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 from coxfield.baselines import HarmonicFunctions, ParzenClassifier, SVMClassifier, VariationalGPClassifier
-from coxfield.estimators.frames import refuse_columns, trouble
+from coxfield.estimators.validation import refuse_columns, trouble
 from lean import run_without
 
 A, Y = [0.5, 0.25, 4.0, 4.5], [0, 0, 1, 1]
@@ -95,7 +95,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("X", "words"), WRONG.values(), ids=WRONG)
 def test_the_column_is_named_in_fit_and_predict(X, words):
-    classifier = LGCPClassifier(selection="loo_error")
+    classifier = PermanentalClassifier()  # takes numbers alone
     with pytest.raises(ValueError, match=words):
         classifier.fit(X, Y)
     frame = polars_frame if type(X).__module__.startswith("polars") else pandas_frame
@@ -104,8 +104,7 @@ def test_the_column_is_named_in_fit_and_predict(X, words):
         classifier.predict(X)
 
 
-ESTIMATORS = [
-    LGCPClassifier(),
+ESTIMATORS = [  # `LGCPClassifier` takes such columns
     SLGCPClassifier(),
     PermanentalClassifier(),
     HarmonicFunctions(),
@@ -143,7 +142,7 @@ GOOD = {
 def test_columns_of_numbers_are_taken_as_they_are(X, b):
     refuse_columns(X)
     assert trouble(X) is None
-    found = LGCPClassifier(selection="loo_error").fit(X, Y)
+    found = PermanentalClassifier().fit(X, Y)
     np.testing.assert_array_equal(found.X_fit_, np.stack([A, b], axis=1))
     assert found.feature_names_in_.tolist() == ["a", "b"]
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 from coxfield import LGCPClassifier
-from coxfield.estimators import in_parts
+from coxfield.estimators import scored
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(40, 3)), RNG.normal(size=(23, 3))
@@ -26,7 +26,7 @@ y = np.arange(40) % 3
 def test_parts_change_nothing(classifier, rows, monkeypatch):
     classifier.fit(X, y)
     whole = classifier.class_scores(Z), classifier.loo_class_scores(), classifier.predict(Z)
-    monkeypatch.setattr(in_parts, "ROWS", rows)
+    monkeypatch.setattr(scored, "ROWS", rows)
     parts = classifier.class_scores(Z), classifier.loo_class_scores(), classifier.predict(Z)
     for found, expected in zip(parts, whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)  # tiles of other shapes add in another order

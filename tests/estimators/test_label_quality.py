@@ -9,7 +9,7 @@ from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import load_synth, make_circles
 from coxfield.engine.decision import StatedScores
 from coxfield.estimators.few_labels import ENOUGH, _bank
-from coxfield.estimators.label_quality import class_margins, quality_of
+from coxfield.estimators.reasons import class_margins, quality_of
 from coxfield.graphs.experts import Given, member_sums
 from reference import softmax
 from tolerances import assert_close, assert_same_decisions, decided, rounding

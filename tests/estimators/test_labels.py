@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from coxfield import LGCPClassifier
-from coxfield.estimators.labels import class_numbers, complete_labels, known_class_numbers, separate_labels
+from coxfield.estimators.validation import class_numbers, complete_labels, known_class_numbers, separate_labels
 
 X = np.zeros((4, 2))
 KNOWN = [True, False, True, False]

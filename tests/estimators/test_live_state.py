@@ -3,7 +3,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield import LGCPClassifier
-from coxfield.estimators.live_state import check_places
+from coxfield.estimators.live_data import check_places
 from tolerances import assert_close
 
 X, Y = np.random.default_rng(0).normal(size=(12, 2)), np.array(["b", "d", "f"])[np.arange(12) % 3]

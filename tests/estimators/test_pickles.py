@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from covariance_doubles import RowCovariance, SumCovariance
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 from coxfield.kernels.recognise import recognise
 
 RNG = np.random.default_rng(0)

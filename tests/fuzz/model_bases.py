@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 
 from coxfield import LGCPClassifier
 from coxfield.io import model_file, schema
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 
 FEATURES = ["a", "b", "c"]
 NAMED = "one kernel and ids"

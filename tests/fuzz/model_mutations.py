@@ -39,12 +39,12 @@ CLASSES = [
     "sklearn.preprocessing._data.StandardScaler",
     "coxfield.estimators.supervised.LGCPClassifier",
     "coxfield.kernels.called.Called",
-    "coxfield.kernels.member.Member",
+    "coxfield.kernels.mixture_ladder.Member",
     "coxfield.kernels.mixture.Mixture",
     "coxfield.kernels.mixture_ladder.Ladder",
     "coxfield.kernels.profiles.Matern",
     "coxfield.kernels.radial.Radial",
-    "coxfield.kernels.whitening.Whitening",
+    "coxfield.kernels.transforms.Whitening",
 ]
 LOADERS = [*sorted(schema.LOADERS), "BytesNode", "CachedNode", "ConstructorFromReduceNode", "MethodNode", "TreeNode"]
 DTYPES = ["float32", "float64", ">f8", "int64", "int8", "bool", "complex128", "U3", "S3", "datetime64[s]", "object"]

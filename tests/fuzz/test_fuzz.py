@@ -103,7 +103,7 @@ def test_a_warning_of_pandas_about_its_own_labels_is_none_of_ours():
     ("case", "who"),
     [
         (replace(PLAIN, options={"selection": "'wrong'"}), "ours"),
-        (replace(PLAIN, X=Points(np.full((6, 2), np.nan))), "scikit-learn"),
+        (replace(PLAIN, X=Points(np.full((6, 2), np.inf))), "scikit-learn"),
         (replace(PLAIN, options={"selection": "None", "kernel": "Misbehaving('raises')"}), "kernel"),
     ],
 )

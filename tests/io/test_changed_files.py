@@ -17,7 +17,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
 from coxfield.io.model_file import ModelFileError
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 from model_archives import (
     change,
     change_array,

@@ -11,8 +11,8 @@ from coxfield import LGCPClassifier
 from coxfield.io.mixture_content import check_mixture, check_points
 from coxfield.io.requirements import Unsound
 from coxfield.kernels.called import Called
-from coxfield.kernels.member import Member
 from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import Member
 from coxfield.kernels.profiles import Matern as MaternProfile
 from coxfield.kernels.radial import Radial
 

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield import LGCPClassifier
 from coxfield.io.model_content import check_header, check_state
 from coxfield.io.requirements import Unsound
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 2))

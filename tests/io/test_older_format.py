@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from coxfield import LGCPClassifier
 from coxfield.io import model_file, schema
 from coxfield.io.model_file import ModelFileError
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 from model_archives import put_together, structure_of, taken_apart
 
 RNG = np.random.default_rng(3)

@@ -23,10 +23,8 @@ from sklearn.random_projection import GaussianRandomProjection
 from coxfield.io import transform_content
 from coxfield.io.requirements import Unsound
 from coxfield.io.transform_content import TRANSFORMERS, check_parameters, check_sparse, check_transform
-from coxfield.kernels.compression import Compression, NormalScores
-from coxfield.kernels.transformer import Transformer
-from coxfield.kernels.units import Units
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.distances import Units
+from coxfield.kernels.transforms import Compression, NormalScores, Transformer, Whitening
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(30, 3))

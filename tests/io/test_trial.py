@@ -12,7 +12,7 @@ from coxfield import LGCPClassifier
 from coxfield.io import model_file
 from coxfield.io.model_file import revived, try_out
 from coxfield.io.requirements import Unsound
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 2))

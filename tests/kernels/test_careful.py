@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.kernels import careful
-from coxfield.kernels.careful import NEGLIGIBLE, log_tile
+from coxfield.kernels import ladder
+from coxfield.kernels.ladder import NEGLIGIBLE, log_tile
 from coxfield.kernels.recognise import recognise
 from strategies import RECOGNISED
 from tolerances import rounding
@@ -41,7 +41,7 @@ def log_sums(logs, groups=GROUPS):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", RECOGNISED, ids=str)
 def test_logarithms_are_right_in_any_precision(kernel, dtype, monkeypatch):
-    monkeypatch.setattr(careful, "COLUMNS", 4)
+    monkeypatch.setattr(ladder, "CONVERTED", 4)
     covariance, rows, columns = recognise(kernel, 3), X.astype(dtype), Z.astype(dtype)
     bound = covariance.bind(columns)
     found = log_tile(bound.at(rows), bound, None, None)
@@ -132,6 +132,6 @@ def test_the_variance_is_added_once():
 def test_precise_distances_far_from_the_origin():
     points = recognise(RBF(1e-4), 3).bind(np.vstack([X, Z]))
     far = points.at(X + 1e3)
-    d2 = careful.precise_sq_distances(far, points)
+    d2 = ladder.precise_sq_distances(far, points)
     expected = np.square((X + 1e3)[:, None] - np.vstack([X, Z])).sum(axis=2) / 1e-8
     np.testing.assert_allclose(d2, expected, rtol=1e-12)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.gaussian_process import kernels
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, RationalQuadratic, WhiteKernel
 
-from coxfield.kernels.checked import LARGEST, diagonal_of, gradient_of, name_of, values_of
+from coxfield.kernels.sklearn_tree import LARGEST, diagonal_of, gradient_of, name_of, values_of
 from misbehaving import FaultError, Spoiled
 from strategies import UNRECOGNISED
 

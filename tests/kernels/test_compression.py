@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from coxfield.kernels.compression import Compression, NormalScores, winsorised
+from coxfield.kernels.transforms import Compression, NormalScores, winsorised
 
 RNG = np.random.default_rng(0)
 

@@ -4,8 +4,8 @@ from scipy import sparse
 
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_distributions, store_labels
+from coxfield.kernels.called import hold
 from coxfield.kernels.graph import Graph
-from coxfield.kernels.held import hold
 from coxfield.kernels.per_class import PerClass
 from tolerances import assert_close
 

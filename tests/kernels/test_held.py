@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
-from coxfield.kernels.held import HeldPoints, hold
+from coxfield.kernels.called import HeldPoints, hold
+from coxfield.kernels.protocol import values
 from coxfield.kernels.radial import RadialPoints
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.values import values
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
 
@@ -128,7 +128,7 @@ def test_precision_is_that_of_the_points_and_pairs_are_double(dtype):
 
 
 def test_many_points_are_not_held(bound, monkeypatch):
-    monkeypatch.setattr("coxfield.kernels.held.MOST", 100)
+    monkeypatch.setattr("coxfield.kernels.called.MOST", 100)
     assert hold(bound) is bound
     held = hold(bound[:10])
     assert hold(held) is held

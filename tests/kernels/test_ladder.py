@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.kernels import ladder
-from coxfield.kernels.careful import NEGLIGIBLE
-from coxfield.kernels.ladder import RATIO, SQUARING, walk, walk_one_by_one
+from coxfield.kernels.ladder import NEGLIGIBLE, RATIO, SQUARING, walk, walk_one_by_one
 from coxfield.kernels.recognise import recognise
 from tolerances import assert_close, rounding
 

@@ -3,7 +3,7 @@
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.kernels.member import ALPHAS, Member
+from coxfield.kernels.mixture_ladder import ALPHAS, Member
 
 
 def test_a_member_is_squared_exponentials_on_the_features_by_default():

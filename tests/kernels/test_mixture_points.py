@@ -5,7 +5,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.transforms import Whitening
 from mixtures import ladder, problem
 
 DATA = problem(weighted=True)

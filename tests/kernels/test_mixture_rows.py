@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_rows import gain, lose
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.mixture import Mixture, gain, lose
+from coxfield.kernels.transforms import Whitening
 from mixtures import ladder
 from tolerances import assert_close
 

@@ -6,8 +6,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
 from coxfield.engine.weights import Segments, Shares
-from coxfield.kernels.member import Member
-from coxfield.kernels.mixture_sums import MixtureSums, inverse
+from coxfield.kernels.mixture_ladder import Member
+from coxfield.kernels.mixture_points import MixtureSums, inverse
 from mixtures import by_loops, example, ladder, problem
 from tolerances import assert_close
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coxfield.kernels.named_rows import PointsError, rows_named
+from coxfield.kernels.per_class import PointsError, rows_named
 
 X = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
 Z = np.array([[2.0, 3.0], [6.0, 0.0], [7.0, 7.0]])

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coxfield.kernels import nearest as module
-from coxfield.kernels.nearest import nearest
+from coxfield.kernels import called as module
+from coxfield.kernels.called import nearest
 from tolerances import assert_close
 
 

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from coxfield.kernels.nonnegative import check_nonnegative
+from coxfield.kernels.sklearn_tree import check_nonnegative
 
 positive = st.floats(0.05, 20)
 simple = st.one_of(

@@ -4,9 +4,9 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 from coxfield.engine.weights import Segments
-from coxfield.kernels.plain import remove_floor
+from coxfield.kernels.ladder import remove_floor
+from coxfield.kernels.protocol import values
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.values import values
 
 X = np.random.default_rng(0).normal(size=(7, 2))
 

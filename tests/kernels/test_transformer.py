@@ -11,8 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from coxfield.kernels.transformer import Transformer
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.transforms import Transformer, Whitening
 from misbehaving import FaultError
 
 RNG = np.random.default_rng(0)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coxfield.kernels.units import Units, feature_sizes, feature_units, in_units
+from coxfield.kernels.distances import Units, feature_sizes, feature_units, in_units
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 4)) * [1.0, 1e250, 1e-250, 0.0]

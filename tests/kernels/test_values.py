@@ -3,9 +3,9 @@ import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
-from coxfield.kernels.held import hold
+from coxfield.kernels.called import hold
+from coxfield.kernels.protocol import bind_precisely, values
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.values import bind_precisely, values
 from reference import kernel_value
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close

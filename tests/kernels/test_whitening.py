@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from coxfield.kernels.distances import Stretch
-from coxfield.kernels.whitening import Whitening, ledoit_wolf
+from coxfield.kernels.transforms import Whitening, ledoit_wolf
 from mixtures import problem
 
 

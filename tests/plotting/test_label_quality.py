@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
-from coxfield.plotting.label_quality import plot_label_quality
-from coxfield.plotting.styles import style
+from coxfield.plotting.figures import style
+from coxfield.plotting.guaranteed_sets import plot_label_quality
 
 
 def fitted(X, y, length_scale=1.0):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from coxfield.plotting import figure
-from coxfield.plotting.pictures import are_pictures, draw_pictures, image_shape
+from coxfield.plotting.figures import are_pictures, draw_pictures, image_shape
 
 
 def test_large_squares_are_pictures():

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.plotting import plot_reasons
-from coxfield.plotting.styles import style
+from coxfield.plotting.figures import style
 
 X, Y = make_circles(3, 90, random_state=0)
 QUERY = np.array([0.4, 0.2])

@@ -1,4 +1,4 @@
-from coxfield.plotting.styles import COLOURS, MARKERS, style
+from coxfield.plotting.figures import COLOURS, MARKERS, style
 
 
 def test_no_two_of_the_first_64_classes_look_alike():

@@ -3,11 +3,11 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import LabelField
-from coxfield.kernels.held import HeldPoints
+from coxfield.kernels.called import HeldPoints
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
-from coxfield.selection.all_points import AllPoints
+from coxfield.selection.grid import AllPoints
 from tolerances import assert_close
 
 X = np.random.default_rng(0).normal(size=(9, 2))

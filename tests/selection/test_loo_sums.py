@@ -3,7 +3,7 @@ import pytest
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from coxfield.engine import tiles as blocks
+from coxfield.engine import weights as blocks
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.kernels import ladder
@@ -12,7 +12,7 @@ from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale_length
 from coxfield.selection.grid import default_factors, finer_factors, typical_distance
-from coxfield.selection.loo_sums import loo_log_sums, work_units
+from coxfield.selection.loo import loo_log_sums, work_units
 from tolerances import assert_same_decisions
 
 

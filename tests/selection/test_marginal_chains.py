@@ -4,7 +4,7 @@ from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import LabelField, mcmc
-from coxfield.selection import marginal_chains as sampling
+from coxfield.selection import marginal_cv as sampling
 from coxfield.selection.folds import folds
 
 ALIKE = 2.0 * RBF(1.0)

@@ -6,7 +6,7 @@ from coxfield.datasets import make_circles
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.selection import marginal_cv as validation
-from coxfield.selection.all_points import AllPoints
+from coxfield.selection.grid import AllPoints
 from tolerances import assert_close
 
 ALIKE = 2.0 * RBF(1.0)

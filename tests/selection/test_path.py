@@ -1,6 +1,6 @@
 import numpy as np
 
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.loo import SelectionPath
 
 
 def path(criteria, **columns):

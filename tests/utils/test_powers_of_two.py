@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxfield.utils.powers_of_two import ORDINARY, ordinary, power_of_two, units_of
+from coxfield.utils.numbers import ORDINARY, ordinary, power_of_two, units_of
 
 
 @given(st.floats(5e-324, 1.7e308))

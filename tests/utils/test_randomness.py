@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 
 @pytest.mark.parametrize("seed", [0, 7, np.int64(7), 2**70])

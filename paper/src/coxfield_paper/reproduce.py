@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coxfield.apps.cli import messages, options
+from coxfield.apps.cli import console, options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,10 +70,10 @@ def reproduce(
     _check_output(output)
     records = Records(output / "records")
     tasks = [task for item in chosen for task in item.tasks(quick)]
-    counts, failures = _perform(tasks, records, (jobs, dask), again, messages.watched(quiet))
+    counts, failures = _perform(tasks, records, (jobs, dask), again, console.watched(quiet))
     page = _write(list(catalogue.ITEMS.values()), records, output)
     if not quiet:
-        messages.print_summary({"tasks": _counted(counts), "page": str(page)}, err=True)
+        console.print_summary({"tasks": _counted(counts), "page": str(page)}, err=True)
     if failures:
         raise ValueError(f"{len(failures)} tasks failed. The first is {failures[0].task}: {failures[0].reason}")
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.arrays.class_sums import ArraySums, class_sums
-from coxfield.arrays.decision import ArrayScores
 from coxfield.arrays.library import Library
-from coxfield.arrays.store import ArrayStore, store_arrays
-from coxfield.arrays.tiles import slices
+from coxfield.arrays.points import slices
+from coxfield.arrays.store import ArrayScores, ArrayStore, store_arrays
 from coxfield.engine.decision import prior_terms
 from coxfield.progress import progress
 

@@ -1,6 +1,6 @@
 """Points of an array library in units of a length scale, and squared distances between them.
 
-`coxfield.kernels.distances` and `coxfield.kernels.scaled` are the same for NumPy, and say why.
+`coxfield.kernels.distances` and `coxfield.kernels.distances` are the same for NumPy, and say why.
 """
 
 from __future__ import annotations
@@ -10,14 +10,109 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn import get_config
 
-from coxfield.arrays.tiles import slices
 from coxfield.kernels.distances import SHRINK
-from coxfield.utils.powers_of_two import ORDINARY
+from coxfield.kernels.profiles import Matern, RationalQuadratic, SquaredExponential
+from coxfield.kernels.radial import Radial
+from coxfield.utils.numbers import ORDINARY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from coxfield.arrays.library import Library
-    from coxfield.kernels.radial import Radial
+    from coxfield.kernels.protocol import Covariance
+
+
+# Work in tiles on a device: how large they are, and leaving points out of them.
+
+
+ON_CPU = 1024, 2048  # rows and columns of a tile; all threads share one, and sizes nearby are as good
+ELSEWHERE = 4096, 8192  # a GPU needs much work at a time
+COPIES = 6  # of a tile that may be alive at a time
+
+
+def tile_shape(library: Library, n_columns: int, itemsize: int) -> tuple[int, int]:
+    """Rows and columns of a tile, within scikit-learn's `working_memory`."""
+    rows, columns = ON_CPU if str(library.device).lower().startswith("cpu") else ELSEWHERE
+    held = numbers_held(itemsize)
+    columns = max(1, min(columns, n_columns, held))
+    return max(1, min(rows, held // columns)), columns
+
+
+def whole_rows(library: Library, n_columns: int, itemsize: int) -> int:
+    """How many whole rows of `n_columns` numbers may be held."""
+    rows, _ = tile_shape(library, n_columns, itemsize)
+    return max(1, min(rows, numbers_held(itemsize) // max(1, n_columns)))
+
+
+def numbers_held(itemsize: int) -> int:
+    """How many numbers a tile may have."""
+    return max(1, int(get_config()["working_memory"] * 2**20) // (itemsize * COPIES))
+
+
+def slices(n: int, step: int) -> Iterator[slice]:
+    """The numbers below n, `step` at a time."""
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def crossed_out(tile, leave_out: NDArray | None, start: int, value: float, library: Library) -> Any:
+    """A tile with `value` where a row meets the column that it must leave out; see `kernels.leave_out.cross_out`."""
+    width = tile.shape[1]
+    if leave_out is None:
+        return tile
+    inside = (leave_out >= start) & (leave_out < start + width)
+    if not inside.any():
+        return tile
+    xp, columns = library.xp, library.array(np.where(inside, leave_out - start, -1))
+    return xp.where(columns[:, None] == library.array(np.arange(width))[None, :], value, tile)
+
+
+# Profiles of radial covariances in any array library; `coxfield.kernels.profiles` has them for NumPy.
+
+
+ORDERS = (0.5, 1.5, 2.5)  # of Matern profiles without Bessel functions, which the array API standard does not have
+
+
+def check_covariance(covariance: Covariance, library: Library) -> None:
+    """Refuse a covariance that cannot be computed in other libraries than NumPy."""
+    if not isinstance(covariance, Radial):
+        raise TypeError(
+            f"{covariance.kernel!r} can be computed for NumPy arrays only, but the points are {library}: give a "
+            "product of constants with one RBF, Matern or RationalQuadratic, or convert the points to NumPy"
+        )
+    profile = covariance.profile
+    if isinstance(profile, Matern) and profile.nu not in ORDERS:
+        raise ValueError(
+            f"Matern with nu={profile.nu:g} can be computed for NumPy arrays only, but the points are {library}: give "
+            "nu of 0.5, 1.5, 2.5 or inf, or convert the points to NumPy"
+        )
+
+
+def log_profile(profile, d2, library: Library) -> Any:
+    """log c of squared distances, which may be overwritten."""
+    xp = library.xp
+    if isinstance(profile, SquaredExponential):
+        d2 *= -0.5
+        return d2
+    if isinstance(profile, RationalQuadratic):
+        alpha = profile.effective_alpha(library.precision(d2))
+        d2 /= 2 * alpha
+        ratio = xp.log1p(xp.clip(d2, max=xp.finfo(d2.dtype).max))
+        ratio *= -alpha
+        return ratio
+    d2 *= 2 * profile.nu
+    return _log_matern(profile.nu, xp.sqrt(d2), xp)
+
+
+def _log_matern(nu: float, t, xp) -> Any:
+    """Log of the Matern profile at t = sqrt(2 nu d2)."""
+    if nu == 0.5:
+        return -t
+    return xp.log1p(t if nu == 1.5 else t * (1 + t / 3)) - t
+
 
 PAIRS = 2**22  # numbers that are held at a time while distances are computed by subtraction
 

@@ -8,14 +8,85 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.arrays.points import ArrayPoints, centre
+from coxfield.arrays.library import Library, to_numpy
+from coxfield.arrays.points import ArrayPoints, centre, slices
+from coxfield.kernels.sklearn_tree import length_unit
+from coxfield.selection.grid import ROWS, Moments
+from coxfield.utils.numbers import units_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.arrays.library import Library
+    from coxfield.arrays.class_sums import ArraySums
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
+
+
+# From class sums to probabilities and decisions, in any array library; `coxfield.engine.decision` says why.
+
+
+@dataclass(frozen=True)
+class ArrayScores:
+    """F of eq. activationFunction in two parts; it answers the same questions as `engine.decision.Scores`."""
+
+    library: Library
+    prior: Any
+    """mu_i + C_i(x*, x*) / 2, shape (1, n_classes)."""
+    sums: ArraySums
+
+    @property
+    def values(self) -> Any:
+        """F itself, shape (n, n_classes)."""
+        return self.prior + self.sums.values
+
+    @property
+    def relative(self) -> Any:
+        """F up to a constant per row."""
+        return self.prior - self.library.xp.max(self.prior, axis=1, keepdims=True) + self.sums.values
+
+    @property
+    def log_probabilities(self) -> Any:
+        """Log of eq. predictiveDistribution."""
+        xp, scores = self.library.xp, self.relative
+        scores = scores - xp.max(scores, axis=1, keepdims=True)
+        return scores - xp.log(xp.sum(xp.exp(scores), axis=1, keepdims=True))
+
+    @property
+    def decisions(self) -> Any:
+        """Class of largest score; if rounding has made scores equal, the one with the largest log sum among them."""
+        xp, scores = self.library.xp, self.relative
+        best = scores == xp.max(scores, axis=1, keepdims=True)
+        finite = xp.clip(self.sums.logs, min=float(xp.finfo(scores.dtype).min))
+        return xp.argmax(xp.where(best, finite, -float("inf")), axis=1)
+
+
+# The typical distance between points of an array library, from which the length scales to try follow.
+
+
+def class_distance(labelled: Labelled, kernels: PerClass) -> float:
+    """The typical distance of the points of a kernel's classes, the largest of all; see `selection.grid`."""
+    library, found = Library.of(labelled.X), []
+    for k, kernel in enumerate(kernels.distinct):
+        rows = np.flatnonzero(np.isin(labelled.y, kernels.classes(k)))
+        X = labelled.X
+        if len(rows) < len(labelled):
+            X = library.xp.take(X, library.array(rows), axis=0)
+        found.append(typical_distance(X, length_unit(kernel), labelled.counts[rows], library))
+    return max(found)
+
+
+def typical_distance(X, length_scale, weights: NDArray, library: Library) -> float:
+    """Root mean square of |x - x'| / length_scale over all pairs of rows; see `selection.grid.typical_distance`."""
+    xp = library.xp
+    sizes = to_numpy(xp.max(xp.abs(X), axis=0)).astype(float)
+    units = units_of(sizes, library.precision(X))
+    divisors, origin = library.array(units), X[:1, :]
+    first, second = library.zeros(X.shape[1]), library.zeros(X.shape[1])
+    for some in slices(X.shape[0], ROWS):
+        moved = library.doubled(X[some, :]) / divisors - library.doubled(origin) / divisors
+        counts = library.array(weights[some])
+        first, second = first + counts @ moved, second + counts @ (moved * moved)
+    return Moments(units, float(weights.sum()), to_numpy(first), to_numpy(second)).distance(length_scale)
 
 
 @dataclass(frozen=True)

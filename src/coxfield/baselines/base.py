@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.estimators.labels import class_numbers
-from coxfield.estimators.validation import check_labelled_points, check_points
-from coxfield.kernels.units import feature_sizes
+from coxfield.estimators.validation import check_labelled_points, check_points, class_numbers
+from coxfield.kernels.distances import feature_sizes
 from coxfield.selection.grid import default_factors, given_factors, typical_distance
-from coxfield.utils.powers_of_two import ORDINARY, units_of
+from coxfield.utils.numbers import ORDINARY, units_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,11 +22,10 @@ from scipy.special import softmax
 from sklearn.metrics import pairwise_distances_chunked
 
 from coxfield.baselines.base import Baseline, candidates, check_length_scale, in_unit, log_kernel, unit_of
-from coxfield.estimators.labels import known_class_numbers
-from coxfield.estimators.validation import check_points
+from coxfield.estimators.validation import check_points, known_class_numbers
 from coxfield.progress import progress
 from coxfield.selection.folds import check_folds, folds
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.loo import SelectionPath
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -15,9 +15,7 @@ from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
 from coxfield.progress import progress
 from coxfield.selection.grid import finer_factors
-from coxfield.selection.loo import CRITERIA
-from coxfield.selection.loo_sums import loo_log_sums, work_units
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.loo import CRITERIA, SelectionPath, loo_log_sums, work_units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

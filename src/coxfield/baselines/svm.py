@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 
 from coxfield.baselines.base import Baseline, candidates, check_length_scale, in_unit, log_kernel, unit_of
 from coxfield.progress import progress
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.loo import SelectionPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,10 +25,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
 
 from coxfield.baselines.base import Baseline
-from coxfield.kernels.checked import diagonal_of, gradient_of, values_of
-from coxfield.kernels.named_rows import rows_named
+from coxfield.kernels.per_class import rows_named
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.sklearn_tree import factorise, length_unit, with_logarithms
+from coxfield.kernels.sklearn_tree import diagonal_of, factorise, gradient_of, length_unit, values_of, with_logarithms
 from coxfield.progress import progress, shares
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.utils.randomness import RandomState
+    from coxfield.utils.numbers import RandomState
 
 
 CLOSE = 1e-6  # if the bound rises by less, in nats, the contacts have converged

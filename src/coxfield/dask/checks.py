@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from coxfield.dask.recipes import made
-from coxfield.estimators import labels
+from coxfield.dask.chunks import made
+from coxfield.estimators import validation
 from coxfield.estimators.validation import EXTREME_WEIGHT
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def checked_labels(chunk, X, number: int, estimator: str) -> NDArray:
             f"chunk {number} of X has {X.shape[0]} rows, and that of y has {len(y)}: give both with the same chunks"
         )
     with in_chunk(number):
-        return labels.complete_labels(y, X, estimator)
+        return validation.complete_labels(y, X, estimator)
 
 
 def checked_weights(chunk, X, number: int) -> NDArray | None:

@@ -12,22 +12,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import dask
 from coxfield.dask.checks import Form
-from coxfield.dask.chunks import Given, column, points
+from coxfield.dask.chunks import Given, Results, column, keys_of, points
 from coxfield.dask.leave_one_out import ShardedSearch
 from coxfield.dask.pair_sums import Model, planned_scores, queries
-from coxfield.dask.reasons import DaskReasons
-from coxfield.dask.recipes import keys_of
-from coxfield.dask.results import Results
-from coxfield.dask.sets import HELD, DaskSets
-from coxfield.dask.shards import Shards
-from coxfield.dask.spread import class_distance
+from coxfield.dask.sets import HELD, DaskReasons, DaskSets
+from coxfield.dask.shards import Shards, class_distance
 from coxfield.estimators import validation
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.selection.grid import candidate_factors, length_scale_of
-from coxfield.utils.numbers import whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,14 +13,21 @@ import numpy as np
 from scipy import sparse
 
 from coxfield import threads
+from coxfield.dask.chunks import count_bytes
 from coxfield.dask.pair_sums import Block, Model
-from coxfield.dask.plan import Plan, computed, persisted
-from coxfield.dask.sizes import count_bytes
+from coxfield.dask.shards import Plan, computed, persisted
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
-from coxfield.selection.loo import CRITERIA, JudgedRows, Search, judge, log_half_variances
-from coxfield.selection.loo_sums import Asked, path_log_sums
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.loo import (
+    CRITERIA,
+    Asked,
+    JudgedRows,
+    Search,
+    SelectionPath,
+    judge,
+    log_half_variances,
+    path_log_sums,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,10 +11,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from coxfield.dask.checks import Form
-from coxfield.dask.chunks import points
-from coxfield.dask.plan import Plan, computed
-from coxfield.dask.recipes import references
-from coxfield.dask.sizes import count_bytes
+from coxfield.dask.chunks import count_bytes, points, references
+from coxfield.dask.shards import Plan, computed
 from coxfield.graphs.experts import EDGE_RULES as TIES
 from coxfield.graphs.neighbours import Frame
 from coxfield.utils.numbers import whole_number

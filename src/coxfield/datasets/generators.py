@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.utils.numbers import number_from_zero, positive_number, whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, number_from_zero, positive_number, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from coxfield.utils.randomness import RandomState
+    from coxfield.utils.numbers import RandomState
 
 # At length scale 1, rings that are 3.5 apart with noise 0.45 nearly touch, and a few labels tell them apart. With noise
 # 0.5, every second draw has a point on the wrong side of the gap. The number of points is proportional to the radius.

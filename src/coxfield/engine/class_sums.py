@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from coxfield.engine.tiles import over_rows, tile_shape, whole_rows
-from coxfield.kernels.leave_out import cross_out
+from coxfield.engine.weights import over_rows, tile_shape, whole_rows
+from coxfield.kernels.protocol import cross_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,7 +24,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import LARGEST_LOG
-from coxfield.engine.tiles import COLUMNS, over_rows, tile_shape
+from coxfield.engine.weights import COLUMNS, over_rows, tile_shape
 from coxfield.kernels.distances import TOLERABLE
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from scipy import sparse
 
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
 from coxfield.engine.training_rows import GONE
-from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture import Mixture, gain, lose
 from coxfield.kernels.mixture_points import MixturePoints
-from coxfield.kernels.mixture_rows import gain, lose
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import Radial
 

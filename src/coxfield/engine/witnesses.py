@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.engine.class_sums import LARGEST_LOG, ClassSums, queries_of, sums_at
-from coxfield.engine.tiles import over_rows
-from coxfield.engine.weights import Segments
+from coxfield.engine.weights import Segments, over_rows
 from coxfield.kernels.mixture_points import MixturePoints
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from coxfield.engine.conformal import (
     relative_errors,
     slack,
 )
-from coxfield.estimators.in_parts import scores_in_parts
-from coxfield.kernels.named_rows import rows_named
+from coxfield.estimators.scored import scores_in_parts
+from coxfield.kernels.per_class import rows_named
 from coxfield.progress import progress
 
 if TYPE_CHECKING:

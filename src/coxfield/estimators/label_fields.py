@@ -18,7 +18,7 @@ from coxfield.kernels.per_class import PerClass, class_kernels
 from coxfield.kernels.sklearn_tree import rescale_variance
 from coxfield.selection.few_labels import Choice, best_variance
 from coxfield.selection.grid import length_scale_of
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,8 +24,7 @@ from coxfield.graphs.spectrum import spectrum_of_distances as shape_of_distances
 from coxfield.graphs.spectrum import spectrum_of_graph as shape_of_graph
 from coxfield.graphs.spectrum import spectrum_of_points as shape_of_points
 from coxfield.graphs.suggest import suggest
-from coxfield.utils.numbers import whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

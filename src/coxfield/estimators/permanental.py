@@ -11,11 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.store import Labelled
-from coxfield.estimators.labels import class_numbers
 from coxfield.estimators.scored import ScoredClassifier
-from coxfield.estimators.validation import check_labelled_points, check_option, check_points, shown_kernel
-from coxfield.kernels.named_rows import rows_named
-from coxfield.kernels.per_class import class_kernels, class_values
+from coxfield.estimators.validation import (
+    check_labelled_points,
+    check_option,
+    check_points,
+    class_numbers,
+    shown_kernel,
+)
+from coxfield.kernels.per_class import class_kernels, class_values, rows_named
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import SMALLEST, check_cycles
@@ -25,14 +29,14 @@ from coxfield.permanents.ratios import fit_class, log_ratios, loo_path
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, finer_factors, length_scale_of
 from coxfield.selection.loo import CRITERIA
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from coxfield.engine.decision import Scores
     from coxfield.kernels.per_class import PerClass
-    from coxfield.utils.randomness import RandomState
+    from coxfield.utils.numbers import RandomState
 
 METHODS = ("auto", "exact", "cyclic", "importance")
 DENSITIES = ("product", "janossy")

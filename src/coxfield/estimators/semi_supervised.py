@@ -11,14 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield import threads
 from coxfield.estimators.draws import check_draws
 from coxfield.estimators.label_fields import FieldInference
-from coxfield.estimators.label_quality import FewLabelsQuality
-from coxfield.estimators.labels import known_class_numbers
 from coxfield.estimators.mixture_inference import MixtureInference
+from coxfield.estimators.reasons import FewLabelsQuality
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.trivial import warn_if_trivial
-from coxfield.estimators.validation import check_option, check_points
-from coxfield.kernels.named_rows import rows_named
-from coxfield.kernels.per_class import class_values
+from coxfield.estimators.validation import check_option, check_points, known_class_numbers
+from coxfield.kernels.per_class import class_values, rows_named
 from coxfield.progress import stages
 from coxfield.selection.folds import check_folds
 from coxfield.utils.numbers import number_from_zero
@@ -26,7 +24,7 @@ from coxfield.utils.numbers import number_from_zero
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from coxfield.utils.randomness import RandomState
+    from coxfield.utils.numbers import RandomState
 
 SELECTIONS = ("cv_error", None)
 INFERENCES = ("auto", "mixture", "map", "marginals", "perturb_and_map")

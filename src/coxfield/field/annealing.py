@@ -45,7 +45,7 @@ from scipy.special import expit, logsumexp
 from coxfield.field.chains import FieldSampler
 from coxfield.field.mcmc import Gibbs, SwendsenWang
 from coxfield.field.rows import coupling_rows
-from coxfield.kernels.values import values
+from coxfield.kernels.protocol import values
 from coxfield.progress import progress
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from scipy import fft
 from scipy.special import softmax
 
 from coxfield.progress import progress
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

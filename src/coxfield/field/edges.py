@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.kernels.values import values
+from coxfield.kernels.protocol import values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

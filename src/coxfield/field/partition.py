@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from coxfield.field.annealing import Alternation, anneal, weigh_subgraphs
 from coxfield.field.arguments import check_labels
 from coxfield.field.mcmc import Gibbs, SwendsenWang
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
     from coxfield.field.annealing import AnnealedWeights

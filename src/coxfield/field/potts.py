@@ -23,11 +23,10 @@ from coxfield.field.arguments import (
     number_of_classes,
     unary_costs,
 )
+from coxfield.kernels.called import all_held, hold
 from coxfield.kernels.graph import Graph
-from coxfield.kernels.held import all_held, hold
-from coxfield.kernels.named_rows import rows_named
-from coxfield.kernels.per_class import PerClass, class_values
-from coxfield.kernels.values import bind_precisely, values
+from coxfield.kernels.per_class import PerClass, class_values, rows_named
+from coxfield.kernels.protocol import bind_precisely, values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

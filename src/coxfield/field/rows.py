@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from coxfield.field.edges import listed_links
-from coxfield.kernels.held import MOST
-from coxfield.kernels.values import values
+from coxfield.kernels.called import MOST
+from coxfield.kernels.protocol import values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -23,9 +23,9 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from coxfield import threads
-from coxfield.engine.tiles import over_rows
+from coxfield.engine.weights import over_rows
 from coxfield.progress import progress
-from coxfield.utils.powers_of_two import units_of
+from coxfield.utils.numbers import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

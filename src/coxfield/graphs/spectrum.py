@@ -28,7 +28,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from coxfield.graphs.neighbours import Frame, Listed, Search, row_shares
 from coxfield.progress import progress, shares, stages
-from coxfield.utils.powers_of_two import power_of_two
+from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -27,8 +27,8 @@ from coxfield.io.requirements import (
     require_positive,
 )
 from coxfield.io.transform_content import check_parameters
-from coxfield.kernels.member import Member
 from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import Member
 
 PARAMETERS = tuple(LGCPClassifier().get_params())
 FITTED = ("X_fit_", "y_fit_", "classes_", "mean_", "kernel_", "n_features_in_", "_weights")

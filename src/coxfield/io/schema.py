@@ -24,13 +24,11 @@ from sklearn.gaussian_process import kernels
 from coxfield.io import transform_content
 from coxfield.io.requirements import Unsound, quoted, require
 from coxfield.kernels.called import Called
-from coxfield.kernels.member import Member
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import Ladder
+from coxfield.kernels.mixture_ladder import Ladder, Member
 from coxfield.kernels.profiles import Matern, RationalQuadratic, SquaredExponential
 from coxfield.kernels.radial import Radial
-from coxfield.kernels.transformer import Transformer
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.transforms import Transformer, Whitening
 
 MEMBER = "schema.json"
 PROTOCOL = 2  # of skops; older ones have nodes that are not checked here

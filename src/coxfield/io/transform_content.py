@@ -40,10 +40,8 @@ from coxfield.io.requirements import (
     require_fields,
     require_positive,
 )
-from coxfield.kernels.compression import Compression, NormalScores
-from coxfield.kernels.transformer import Transformer
-from coxfield.kernels.units import Units
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.distances import Units
+from coxfield.kernels.transforms import Compression, NormalScores, Transformer, Whitening
 
 VALUES = 2**27  # coordinates of all points in a representation; more only if the points themselves have so many
 LARGEST = 100_000  # of a parameter that is a number of things, such as components or quantiles

@@ -5,6 +5,6 @@ mixtures of them, and `held` for values that were computed before. `recognise` t
 covariance, write its two classes. Nothing else changes; see `docs/architecture.md`.
 """
 
-from coxfield.kernels.member import Member
+from coxfield.kernels.mixture_ladder import Member
 
 __all__ = ["Member"]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from coxfield.utils.powers_of_two import ORDINARY
+from coxfield.utils.numbers import ORDINARY, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from coxfield.kernels.profiles import Profile
 
 
 SHRINK = 2.0**64  # by which the largest numbers are divided before they are added up
@@ -221,3 +225,125 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -
             difference /= length_scale
             d2[part] = np.einsum("ij,ij->i", difference, difference)
     return capped(d2)
+
+
+# Units of features: those of extreme size are divided by powers of two, so that their squares can be computed.
+
+
+def feature_sizes(X) -> NDArray:
+    """The largest absolute value of each feature, in double precision."""
+    if sparse.issparse(X):
+        return abs(X).max(axis=0).toarray().ravel().astype(float)
+    return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(float)
+
+
+def feature_units(X) -> NDArray:
+    """A power of two for each feature: 1, unless squares of the feature would overflow or vanish.
+
+    Examples
+    --------
+    >>> feature_units(np.array([[3.0, 1e200], [-5.0, 0.0]])).tolist() == [1, 2.0**664]
+    True
+    """
+    return units_of(feature_sizes(X), X.dtype)
+
+
+def in_units(X, units: NDArray):
+    """The features divided by their units, in the precision of X; X itself if all units are 1."""
+    if (units == 1).all():
+        return X
+    if sparse.issparse(X):
+        found = sparse.csr_array(X, copy=True)
+        found.data = _in_units(found.data, units[found.indices])
+        return found
+    return _in_units(X, units)
+
+
+def _in_units(values: NDArray, units: NDArray) -> NDArray:
+    # In double precision, because a unit may be no number in single precision. Far from the points that the units
+    # come from, the ratio may still overflow; it is then the largest number, which is far enough.
+    largest = np.finfo(values.dtype).max
+    with np.errstate(over="ignore"):
+        return np.clip(values.astype(float) / units, -largest, largest).astype(values.dtype)
+
+
+class Units(TransformerMixin, BaseEstimator):
+    """Divide features of extreme size by powers of two.
+
+    Attributes
+    ----------
+    units_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> Units().fit_transform(np.array([[1.0, 2.0**700], [3.0, 2.0**701]])).tolist()
+    [[1.0, 0.5], [3.0, 1.0]]
+    """
+
+    def fit(self, X, y=None):
+        """Learn the unit of each feature."""
+        self.units_ = feature_units(X)
+        return self
+
+    def transform(self, X):
+        """Points in these units."""
+        check_is_fitted(self)
+        return in_units(X, self.units_)
+
+
+# Points in units of a length scale, as data. Radial covariances compute everything from them.
+
+
+class RadialForm(Protocol):
+    """C(x, x') = variance * profile(|(x - x') / length_scale|^2)."""
+
+    @property
+    def kernel(self) -> Any:
+        """The kernel of scikit-learn."""
+
+    @property
+    def profile(self) -> Profile:
+        """The function of squared distances."""
+
+    @property
+    def variance(self) -> float:
+        """C(0)."""
+
+    @property
+    def length_scale(self) -> float | NDArray:
+        """One number, or one per feature."""
+
+    def floored_profile(self, d2: NDArray) -> NDArray:
+        """Overwrite squared distances by C / C(0), with no value below a floor that stands for zero."""
+
+
+@dataclass(frozen=True)
+class ScaledPoints:
+    """Some rows of data, scaled by the length scale and moved to the origin."""
+
+    covariance: RadialForm
+    X: NDArray
+    """The data that contain the points as rows, as they were given."""
+    rows: NDArray
+    """Row of each point in `X`."""
+    points: Points
+    origin: NDArray | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows) -> Self:
+        return replace(self, rows=self.rows[rows], points=self.points[rows])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the coordinates."""
+        return self.points.dtype
+
+    def in_double(self) -> Points:
+        """The points in double precision, from the data as they were given."""
+        if self.dtype == np.float64:
+            return self.points
+        origin = None if self.origin is None else self.origin.astype(np.float64)
+        double = place(self.X[self.rows].astype(np.float64), self.covariance.length_scale, origin)
+        return double.stretched(None if self.points.stretch is None else self.points.stretch.astype(np.float64))

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from coxfield.kernels.ladder import walk_one_by_one
-from coxfield.kernels.leave_out import cross_out
-from coxfield.kernels.plain import PlainBound
+from coxfield.kernels.ladder import PlainBound, walk_one_by_one
+from coxfield.kernels.protocol import cross_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,15 +9,16 @@ value that counts underflows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.utils import gen_batches
 
-from coxfield.kernels.careful import precise_sq_distances
-from coxfield.kernels.distances import capped, sq_distances
-from coxfield.kernels.leave_out import cross_out
+from coxfield.kernels.distances import capped, pair_sq_distances, product_error, sq_distances
 from coxfield.kernels.profiles import SquaredExponential
+from coxfield.kernels.protocol import cross_out
 from coxfield.kernels.sklearn_tree import free_length_scales
 
 if TYPE_CHECKING:
@@ -25,9 +26,176 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coxfield.kernels.distances import Points, RadialForm, ScaledPoints
     from coxfield.kernels.profiles import Profile
-    from coxfield.kernels.protocol import Bound, Sink
-    from coxfield.kernels.scaled import RadialForm, ScaledPoints
+    from coxfield.kernels.protocol import Bound, Sink, Summing
+
+
+# What most bound points do alike: class sums from one tile, and no trace of a point that was left out.
+
+
+class PlainBound:
+    """What only covariances that are learned, held or listed need to write themselves; see `Bound`."""
+
+    held = False
+
+    @property
+    def erasable(self) -> bool:
+        """No."""
+        return False
+
+    def alone(self) -> Self:
+        """The points themselves: they hold no other rows."""
+        return self
+
+    def erase(self, rows: NDArray) -> None:
+        """Not possible: a covariance may be asked for any of its points."""
+        raise NotImplementedError
+
+    def links(self) -> sparse.csr_array | None:
+        """None, because any two points may have a covariance that is not 0."""
+        return None
+
+    def left_out(self, rows: NDArray) -> Self:
+        """The points unchanged: nothing in the covariance was learned from the rows."""
+        return self
+
+    def rungs(self: Any, columns: Any, factors: NDArray, out: NDArray | None = None) -> Iterator[NDArray]:
+        """One factor after the other: the length scales share no work."""
+        for factor in factors:
+            yield self.rescaled(factor).tile(columns.rescaled(factor))
+
+    def log_rungs(self: Any, columns: Any, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other."""
+        for factor in factors:
+            yield self.rescaled(factor).log_tile(columns.rescaled(factor))
+
+    def pair_rungs(self: Any, rows: NDArray, columns: Any, of_columns: NDArray, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other."""
+        for factor in factors:
+            yield self.rescaled(factor).pairs(rows, columns.rescaled(factor), of_columns)
+
+    def summing(self, columns: Any, weights: Any) -> Summing:
+        """One layer of sums, from one tile."""
+        return PlainSums(self, columns, weights)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class PlainSums:
+    """Class sums of one covariance; `Summing` says what the methods are for."""
+
+    rows: Bound
+    columns: Bound
+    weights: Any
+    layers = 1
+    tiled = True
+
+    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> NDArray:
+        """One tile, and its product with the weights."""
+        tile = self.rows[some].tile(self.columns[part], room)
+        if own is not None:
+            cross_out(tile, own[some], part.start, 0)
+        self.weights.add(tile, part.start, sums[0])
+        return tile
+
+    def total(self, sums: NDArray) -> NDArray:
+        """The only layer, without what the floor has added."""
+        found = sums[0]
+        remove_floor(found, self.columns.floor, self.weights.totals)
+        return found
+
+
+def remove_floor(sums: NDArray, floor: float, totals: NDArray) -> None:
+    """Subtract what the floor of the tiles has added to sums over classes; what is left below that is 0."""
+    if floor:
+        gained = floor * totals
+        sums -= gained
+        sums[sums < gained] = 0
+
+
+# Logarithms of radial covariances in double precision, right where it counts.
+#
+# At a short length scale every kernel value underflows, but its logarithm does not. There is a second problem far from
+# the origin, in units of a short length scale. There the product form of a squared distance may be wrong by more than
+# the gap between the nearest and the second nearest point. The distances that decide are then computed again by
+# subtraction.
+
+
+NEGLIGIBLE = 1e-6  # an error in a log kernel value that makes no visible difference
+NATS_APART = 40.0  # a kernel value exp(-40) times the largest does not move a double-precision sum
+CONVERTED = 2048  # columns that are converted to double precision at a time
+
+
+def log_tile(rows: ScaledPoints, columns: ScaledPoints, groups, leave_out: NDArray | None) -> NDArray:
+    """See `Bound.log_tile`."""
+    queries = rows.in_double()
+    d2 = _by_products(queries, columns)
+    if leave_out is not None:  # so that no point is its own nearest neighbour
+        cross_out(d2, leave_out, 0, np.inf)
+    unsure = np.flatnonzero(product_error(queries, columns.points) > NEGLIGIBLE)
+    profile = rows.covariance.profile
+    with np.errstate(invalid="ignore"):  # the infinite distance of a left-out point, crossed out below
+        logs = profile.log_of(d2.copy())
+        if unsure.size and groups is None:
+            logs[unsure] = profile.log_of(_by_subtraction(rows[unsure], columns))
+        elif unsure.size:
+            _sharpen(rows, columns, groups, unsure, d2, logs, product_error(queries, columns.points))
+    logs += np.log(rows.covariance.variance)
+    if leave_out is not None:
+        cross_out(logs, leave_out, 0, -np.inf)
+    return logs
+
+
+def precise_sq_distances(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
+    """Squared distances in double precision, by subtraction for points where the product form is too coarse."""
+    queries = rows.in_double()
+    d2 = _by_products(queries, columns)
+    unsure = np.flatnonzero(product_error(queries, columns.points) > NEGLIGIBLE)
+    if unsure.size:
+        d2[unsure] = _by_subtraction(rows[unsure], columns)
+    return d2
+
+
+def _by_products(queries: Points, columns: ScaledPoints) -> NDArray:
+    d2 = np.empty((len(queries), len(columns)))
+    for part in gen_batches(len(columns), CONVERTED):
+        d2[:, part] = sq_distances(queries, columns.points[part].astype(np.float64))
+    return d2
+
+
+def _sharpen(rows: ScaledPoints, columns: ScaledPoints, groups, unsure, d2, logs, error) -> None:
+    """Compute again the distances that count in the sum of their group of columns."""
+    contenders = _contenders(groups, d2[unsure], logs[unsure], error[unsure, None])
+    at, of_columns = np.nonzero(contenders)
+    scale = rows.covariance.length_scale
+    exact = pair_sq_distances(rows.X, rows.rows[unsure[at]], columns.X, columns.rows[of_columns], scale)
+    logs[unsure[at], of_columns] = rows.covariance.profile.log_of(exact)
+
+
+def _contenders(groups, d2: NDArray, logs: NDArray, error: NDArray) -> NDArray:
+    """Whether each point may count in the sum of its group: it may be the nearest, or not negligible beside it."""
+    contenders = np.zeros(d2.shape, dtype=bool)
+    for group in groups:
+        nearest = d2[:, group].min(axis=1, keepdims=True, initial=np.inf)
+        tops = np.fmax.reduce(logs[:, group], axis=1, keepdims=True, initial=-np.inf)
+        contenders[:, group] |= (d2[:, group] <= nearest + 2 * error) | (logs[:, group] >= tops - NATS_APART)
+    return contenders & np.isfinite(d2)
+
+
+def _by_subtraction(rows: ScaledPoints, columns: ScaledPoints) -> NDArray:
+    """All squared distances between some points and others, without the cancellation of the product form."""
+    a, b = rows.in_double().coordinates, columns.in_double().coordinates
+    if not sparse.issparse(a) and np.isfinite(a).all() and np.isfinite(b).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            d2 = cdist(a, b, "sqeuclidean")
+            if rows.points.stretch is not None:
+                d2 += rows.points.stretch.astype(np.float64).added(a, b)
+        return capped(d2)
+    at, of_columns = np.divmod(np.arange(len(rows) * len(columns)), len(columns))
+    scale = rows.covariance.length_scale
+    d2 = pair_sq_distances(rows.X, rows.rows[at], columns.X, columns.rows[of_columns], scale)
+    return d2.reshape(len(rows), len(columns))
+
 
 RATIO = float(np.sqrt(2))
 COLUMNS = 2048  # columns of a tile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from sklearn.utils import gen_batches
 
 from coxfield.kernels.distances import Stretch
 from coxfield.kernels.sklearn_tree import length_unit, rescale_length
+from coxfield.kernels.transforms import correction, reindexed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,44 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.kernels.protocol import Covariance
+
+
+# `Member`: a kernel on a representation of the points, for the bank of a mixture.
+
+
+# With 0, dense regions decide everything. With 1 and no floor, the classifier is too certain far from the data.
+ALPHAS = (0.5, 0.75, (0.75, 3.0), (1.0, 3.0))
+
+
+@dataclass(frozen=True)
+class Member:
+    """A kernel on a representation of the points.
+
+    Parameters
+    ----------
+    kernel : kernel of sklearn.gaussian_process.kernels, optional
+        Never negative. None for squared exponentials at all useful length scales.
+    transform : str or transformer of scikit-learn, default="raw"
+        The representation: "raw" (the features as they are), "standardised", "whitened" (by their covariance within
+        classes, `coxfield.kernels.transforms.Whitening`), "principal" (40 principal directions), "compressed" (heavy
+        tails are compressed, `coxfield.kernels.transforms.Compression`), "principal, whitened", "compressed,
+        whitened", or a transformer, which is fitted to the training points and their labels.
+    alphas : tuple of float or of pairs (float, float), default=(0.5, 0.75, (0.75, 3), (1, 3))
+        Powers of the density by which the kernel may be divided; 0 for the kernel itself. A pair is a power and a floor
+        that is added to the density, in points: with a floor, a few points that are far from all others say little.
+        The mixture chooses among them.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> bank = [Member(RBF(1.0)), Member(transform="whitened"), Member(RBF(2.0), PCA(2), alphas=(0.5,))]
+    """
+
+    kernel: Any = None
+    transform: Any = "raw"
+    alphas: tuple[Any, ...] = ALPHAS
+
 
 VALUES = 2**22  # kernel values that are held at a time while densities are computed
 
@@ -62,15 +100,8 @@ class Ladder:
 
     def reindexed(self, origin: NDArray) -> Ladder:
         """The ladder, whose representation knows other points by their place; `origin` is the old place of each."""
-        steps = getattr(self.transform, "steps", None)  # of a pipeline
-        last = steps[-1][1] if steps else self.transform
-        if not hasattr(last, "reindexed"):
-            return self
-        new: Any = last.reindexed(origin)
-        if steps:
-            new, steps = copy(self.transform), [*steps[:-1], (steps[-1][0], new)]
-            new.steps = steps
-        return replace(self, transform=new)
+        new = reindexed(self.transform, origin)
+        return self if new is self.transform else replace(self, transform=new)
 
     def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
         """Hold rows of X, in the representation."""
@@ -125,8 +156,7 @@ class LadderPoints:
 
     def left_out(self, rows: NDArray) -> LadderPoints:
         """The points under the representation that was learned without them, if it was learned from labels."""
-        steps = getattr(self.ladder.transform, "steps", None)  # of a pipeline
-        correct = getattr(steps[-1][1] if steps else self.ladder.transform, "left_out", None)
+        correct = correction(self.ladder.transform)
         if correct is None:
             return self
         directions, factors = correct(self.points.X[self.points.rows], rows)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
     from scipy import sparse
 
@@ -235,3 +236,66 @@ class Differentiated(Protocol):
 
     def gradient(self, rows: NDArray) -> NDArray:
         """Sum over the points j of rows_j dsums_j / d theta, one entry per free parameter of the kernel."""
+
+
+# Covariances of all pairs of points, plain and precise.
+
+
+def values(rows: Bound, columns: Bound) -> NDArray:
+    """C between all pairs: a tile in units of 1 and without its floor, computed with care where rounding spoils it.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from coxfield.kernels.recognise import recognise
+    >>> points = recognise(2.0 * RBF(1.0), 1).bind(np.array([[0.0], [1.0]]))
+    >>> values(points, points).round(4).tolist()
+    [[2.0, 1.2131], [1.2131, 2.0]]
+    """
+    tile = rows.tile(columns)
+    if rows.floor:
+        tile -= tile.dtype.type(rows.floor)
+    if rows.unit != 1:
+        if rows.unit > float(np.finfo(tile.dtype).max):  # no number in single precision
+            tile = tile.astype(float)
+        tile *= rows.unit
+    again = np.flatnonzero(rows.imprecise(columns))
+    if again.size:
+        tile[again] = np.exp(rows[again].log_tile(columns))
+    return tile
+
+
+def bind_precisely(covariance: Covariance, X) -> Bound:
+    """Bind all rows of X, in double precision if single precision is too coarse for this covariance."""
+    for data in (X, X.astype(np.float64, copy=False)):
+        bound = covariance.bind(data)
+        if not bound.imprecise(bound).any():
+            break
+    return bound
+
+
+# Leaving points out of tiles: where a point meets itself.
+
+
+def cross_out(tile: NDArray, leave_out: NDArray, start: int, value) -> None:
+    """Write `value`, one number or one per row, where a row meets the column that it must leave out.
+
+    Parameters
+    ----------
+    tile : array of shape (rows, columns)
+    leave_out : integer array of shape (rows,)
+        The column that each row must not see, -1 for none, in the same numbering as `start`.
+    start : int
+        Number of the first column of the tile.
+    value : float or array of shape (rows,)
+
+    Examples
+    --------
+    >>> tile = np.ones((3, 2))
+    >>> cross_out(tile, np.array([5, 6, -1]), 5, 0.0)
+    >>> tile.tolist()
+    [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
+    rows = np.flatnonzero((leave_out >= start) & (leave_out < start + tile.shape[1]))
+    if rows.size:
+        tile[rows, leave_out[rows] - start] = value if np.isscalar(value) else value[rows]

@@ -11,9 +11,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.gaussian_process import kernels
 
-from coxfield.kernels import careful, ladder, profiles, slopes
+from coxfield.kernels import ladder, profiles
+from coxfield.kernels.called import nearest
 from coxfield.kernels.distances import (
     TOLERABLE,
+    ScaledPoints,
     centre,
     is_view,
     pair_sq_distances,
@@ -22,11 +24,8 @@ from coxfield.kernels.distances import (
     sq_distances,
     stacked,
 )
-from coxfield.kernels.nearest import nearest
-from coxfield.kernels.nonnegative import check_nonnegative
-from coxfield.kernels.plain import PlainBound
-from coxfield.kernels.scaled import ScaledPoints
-from coxfield.kernels.sklearn_tree import factorise, length_unit, rescale
+from coxfield.kernels.ladder import PlainBound
+from coxfield.kernels.sklearn_tree import check_nonnegative, factorise, length_unit, rescale
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -185,7 +184,7 @@ class RadialPoints(PlainBound, ScaledPoints):
 
     def log_tile(self, columns: RadialPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
         """Logarithms, with distances computed again by subtraction where rounding could matter."""
-        return careful.log_tile(self, columns, groups, leave_out)
+        return ladder.log_tile(self, columns, groups, leave_out)
 
     def pairs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
         """C of listed pairs, by subtraction."""
@@ -215,8 +214,8 @@ class RadialPoints(PlainBound, ScaledPoints):
 
     def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
         """Derivatives in closed form."""
-        return slopes.differentiate(self, columns, weights, leave_out)
+        return profiles.differentiate(self, columns, weights, leave_out)
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
         """C(x, x) is the variance. Its derivative by its own logarithm is itself; all others are 0."""
-        return slopes.diagonal_gradient(self.covariance, weights)
+        return profiles.diagonal_gradient(self.covariance, weights)

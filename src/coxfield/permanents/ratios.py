@@ -19,7 +19,7 @@ from coxfield.permanents.exact import insertion_matrix
 from coxfield.permanents.importance import importance_permanent
 from coxfield.permanents.kernels import ScaledRows
 from coxfield.progress import progress
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.loo import SelectionPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,12 +1,19 @@
 """Pictures of fitted models, labellings and point processes; needs matplotlib (`pip install coxfield[plot]`)."""
 
-from coxfield.plotting.few_labels import plot_few_labels
-from coxfield.plotting.figures import PICTURES, axes_for, check_picture, encode, figure
-from coxfield.plotting.guaranteed_sets import plot_sets
-from coxfield.plotting.label_quality import plot_label_quality
-from coxfield.plotting.labelling import MANY, plot_labelling
-from coxfield.plotting.mixture import plot_mixture
-from coxfield.plotting.points import plot_points, plot_probability
+from coxfield.plotting.few_labels import MANY, plot_few_labels, plot_labelling
+from coxfield.plotting.figures import (
+    COLOURS,
+    DARK,
+    MARKERS,
+    PICTURES,
+    axes_for,
+    check_picture,
+    encode,
+    figure,
+    plot_points,
+    plot_probability,
+)
+from coxfield.plotting.guaranteed_sets import plot_label_quality, plot_sets
 from coxfield.plotting.processes import (
     draw_sample,
     plot_envelope,
@@ -16,9 +23,7 @@ from coxfield.plotting.processes import (
     plot_summary,
 )
 from coxfield.plotting.reasons import plot_reasons
-from coxfield.plotting.reliability import plot_reliability
-from coxfield.plotting.selection_path import plot_selection_path
-from coxfield.plotting.styles import COLOURS, DARK, MARKERS
+from coxfield.plotting.selection import plot_mixture, plot_reliability, plot_selection_path
 
 __all__ = [
     "COLOURS",

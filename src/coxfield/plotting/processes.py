@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.plotting.figures import axes_for, figure
-from coxfield.plotting.styles import COLOUR_MAP, COLOURS, style
+from coxfield.plotting.figures import COLOUR_MAP, COLOURS, axes_for, figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from coxfield.geometry.window import check_points
-from coxfield.kernels.checked import diagonal_of, values_of
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.sklearn_tree import check_hyperparameters
+from coxfield.kernels.sklearn_tree import check_hyperparameters, diagonal_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,10 @@ from scipy import fft
 from scipy.special import erfc
 
 from coxfield.geometry.window import Window
-from coxfield.kernels.checked import values_of
+from coxfield.kernels.sklearn_tree import values_of
 from coxfield.process.densities import check_in_dimension, check_kernel, variance
 from coxfield.progress import progress
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,7 @@ from coxfield.process.fields import Grid, Intensity
 from coxfield.process.fitting import FitWarning, Settings, Trend, correlation_length, fit_process
 from coxfield.process.lgcp import CoarseGridWarning, LogGaussianCoxProcess
 from coxfield.progress import progress
-from coxfield.utils.numbers import whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

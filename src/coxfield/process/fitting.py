@@ -20,8 +20,7 @@ from scipy.interpolate import RegularGridInterpolator
 from scipy.optimize import minimize
 
 from coxfield.geometry.window import Window, directions
-from coxfield.kernels.checked import values_of
-from coxfield.kernels.sklearn_tree import free_length_scales, rescale, variance_is_free
+from coxfield.kernels.sklearn_tree import free_length_scales, rescale, values_of, variance_is_free
 from coxfield.process.densities import check_in_dimension, check_kernel, variance
 from coxfield.process.fields import Grid
 from coxfield.process.summaries import (

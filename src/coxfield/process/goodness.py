@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
 from coxfield.geometry.window import Window
-from coxfield.kernels.checked import values_of
+from coxfield.kernels.sklearn_tree import values_of
 from coxfield.process.densities import check_in_dimension, check_kernel, variance
 from coxfield.process.fields import Grid, Intensity, embed
 from coxfield.process.fitting import correlation_length
@@ -31,8 +31,7 @@ from coxfield.process.summaries import (
     pair_correlation,
 )
 from coxfield.progress import progress
-from coxfield.utils.numbers import positive_number, whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, positive_number, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

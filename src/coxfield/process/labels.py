@@ -15,14 +15,13 @@ import numpy as np
 from scipy.special import logsumexp, softmax
 
 from coxfield.geometry.window import Window, check_points
-from coxfield.kernels.checked import values_of
+from coxfield.kernels.sklearn_tree import values_of
 from coxfield.process.densities import MOST_SUBSETS, subset_log_densities, subsets
 from coxfield.process.fields import Grid
 from coxfield.process.lgcp import LogGaussianCoxProcess
 from coxfield.process.poisson import check_gamma
 from coxfield.progress import progress
-from coxfield.utils.numbers import whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import numpy as np
 
 from coxfield.geometry.quadrature import integrate
 from coxfield.geometry.window import Window, check_points
-from coxfield.kernels.checked import values_of
+from coxfield.kernels.sklearn_tree import values_of
 from coxfield.process.densities import (
     check_in_dimension,
     check_kernel,
@@ -22,7 +22,7 @@ from coxfield.process.densities import (
 from coxfield.process.fields import AT_ONCE, Grid, Intensity, embed
 from coxfield.process.poisson import draw_from
 from coxfield.progress import progress
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,7 @@ import numpy as np
 from coxfield.geometry.window import Window
 from coxfield.process.fields import Intensity
 from coxfield.process.pattern import Pattern
-from coxfield.utils.numbers import number_from_zero
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, number_from_zero
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,8 +20,7 @@ from coxfield.geometry.window import Window
 from coxfield.process.densities import mean_at, variance
 from coxfield.process.fields import Grid, Intensity, embed
 from coxfield.progress import progress
-from coxfield.utils.numbers import positive_number, whole_number
-from coxfield.utils.randomness import generator
+from coxfield.utils.numbers import generator, positive_number, whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
-    from coxfield.selection.path import SelectionPath
+    from coxfield.selection.loo import SelectionPath
 
 
 FASTER = "fewer length_scales or n_folds take less time, and kernel=None with inference='mixture' takes the least"

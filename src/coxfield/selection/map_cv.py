@@ -18,10 +18,10 @@ from joblib import Parallel, delayed
 from coxfield import threads
 from coxfield.field.edges import nearest_pairs
 from coxfield.field.solve import find
-from coxfield.kernels.values import bind_precisely
-from coxfield.selection.all_points import AllPoints
+from coxfield.kernels.protocol import bind_precisely
 from coxfield.selection.folds import folds, hide
-from coxfield.selection.path import SelectionPath
+from coxfield.selection.grid import AllPoints
+from coxfield.selection.loo import SelectionPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,43 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
-from coxfield.selection import uniform_label
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+
+# One observation of a uniform label, mixed into the labels that were seen.
+#
+# If every decision is right, the log loss alone has no minimum: it falls for ever as the signal variance grows. So
+# one point's worth of labels, uniform over the classes, is distributed over all points. This keeps the variance
+# finite. It is defined only here.
+
+
+def share(total: float) -> float:
+    """The share of the uniform label if the points have this total weight."""
+    return 1 / (1 + total)
+
+
+def mixed(values: NDArray, y: NDArray, total: float) -> NDArray:
+    """Expected value of each row under its label with the uniform label mixed in.
+
+    Parameters
+    ----------
+    values : array of shape (..., n, n_classes)
+        Such as log probabilities.
+    y : array of shape (n,), class numbers
+    total : float
+        Weight of all points.
+
+    Examples
+    --------
+    >>> mixed(np.array([[1.0, 0.0]]), np.array([0]), total=1.0).tolist()  # half of it is the mean over the classes
+    [0.75]
+    """
+    own = values[..., np.arange(len(y)), y]
+    return (1 - share(total)) * own + share(total) * values.mean(axis=-1)
+
 
 # Bounds of the log of v times the largest score. At the lower one, probabilities are practically uniform. The upper one
 # covers sums that differ by many orders of magnitude.
@@ -68,7 +99,7 @@ class Slope:
     def of(cls, log_scores: NDArray, mean: NDArray, y: NDArray, weights: NDArray, largest: float, total: float):
         """From log scores; `largest` is the largest of all rows, and `total` the weight of all rows."""
         scores = np.exp(log_scores - largest)
-        return cls(scores, uniform_label.mixed(scores, y, total), mean, weights)
+        return cls(scores, mixed(scores, y, total), mean, weights)
 
     def at(self, log_v: float) -> float:
         """The derivative, in units of the largest score."""

@@ -6,7 +6,7 @@ import pytest
 
 from command_line import FEATURES, ONE_KERNEL, fit, refusal, run, spoil, summary
 from coxfield import LGCPClassifier
-from coxfield.apps.cli.fitting import Selection
+from coxfield.apps.cli.fit import Selection
 from coxfield.estimators.supervised import SELECTIONS
 from coxfield.io import model_file
 

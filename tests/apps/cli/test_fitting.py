@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 import typer
 
-from coxfield.apps.cli.fitting import Columns, LabelledTable
+from coxfield.apps.cli.fit import Columns, LabelledTable
 
 ROWS = pl.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": ["a", "b", "a", "b"], "w": [1, 0, 2, 1], "id": [4, 3, 2, 1]})
 

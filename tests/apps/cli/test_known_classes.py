@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from coxfield.apps.cli.known_classes import labels_like, new_classes
+from coxfield.apps.cli.options import labels_like, new_classes
 from coxfield.io.tables import Table
 
 

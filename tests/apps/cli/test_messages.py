@@ -10,7 +10,7 @@ import pytest
 
 from command_line import FEATURES, LABEL, QUICK, fit, flowers, run
 from coxfield import progress
-from coxfield.apps.cli import messages
+from coxfield.apps.cli import console
 
 
 def _at_terminal(shell, command, terminal, side):
@@ -111,12 +111,12 @@ def test_those_who_want_quiet_are_not_told_of_slow_work(command):
 
 @pytest.mark.usefixtures("data", "impatient")
 def test_slow_work_is_told_of_before_what_is_gathered(capsys):
-    with messages.gathered() as caught:
+    with console.gathered() as caught:
         warnings.warn("a thing\n to know", stacklevel=1)
         warnings.warn(progress.SlowWarning("half done", "write other Python"), stacklevel=1)
         assert capsys.readouterr().err == "Warning: half done\n"
     assert [str(warning.message) for warning in caught] == ["a thing\n to know"]
-    messages.show_warning(caught[0].message)
+    console.show_warning(caught[0].message)
     assert capsys.readouterr().err == "Warning: a thing to know\n"
     assert run(*LABEL).stderr.startswith("Warning: 4 graphs of 40 points: ")
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from coxfield import LGCPClassifier
-from coxfield.apps.cli.model_summary import summary
+from coxfield.apps.cli.live_model import summary
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array([True, True, False, False, True, True])

@@ -36,7 +36,7 @@ def test_predictions_are_those_of_the_library(selection):
 def test_many_rows_are_predicted_in_order(monkeypatch):
     fit("--id", "name", *FEATURES)
     whole = predictions("--proba")
-    monkeypatch.setattr("coxfield.apps.cli.prediction_columns.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("coxfield.apps.cli.predict.ROWS_AT_ONCE", 7)
     parts = predictions("--proba")
     assert_frame_equal(parts, whole)
 

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 
 from command_line import FEATURES, ONE_KERNEL, fit, flowers, predictions, refusal, run
 from coxfield import LGCPClassifier
-from coxfield.apps.cli.prediction_columns import is_exact
+from coxfield.apps.cli.predict import is_exact
 from coxfield.io import model_file
 
 TEXT = {"name": pl.String, "reason_1": pl.String, "reason_2": pl.String}
@@ -122,7 +122,7 @@ def test_many_rows_are_taken_in_order(monkeypatch):
     fit("--id", "name", *FEATURES, *PART)
     words = ["--reasons", "2", "--coverage", "0.9", "--proba"]
     whole, _ = predicted(*words)
-    monkeypatch.setattr("coxfield.apps.cli.prediction_columns.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("coxfield.apps.cli.predict.ROWS_AT_ONCE", 7)
     parts, _ = predicted(*words)
     assert_frame_equal(parts, whole)
 

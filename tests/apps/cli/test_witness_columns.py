@@ -6,7 +6,7 @@ from polars.testing import assert_frame_equal
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
-from coxfield.apps.cli.witness_columns import loudest, witness_columns
+from coxfield.apps.cli.predict import loudest, witness_columns
 
 
 def test_rows_of_one_class_per_query():

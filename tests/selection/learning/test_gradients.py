@@ -7,12 +7,12 @@ from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 
 from coxfield import LGCPClassifier
-from coxfield.engine import tiles as blocks
+from coxfield.engine import weights as blocks
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
-from coxfield.selection.learning import gradients
-from coxfield.selection.learning.gradients import pseudo_likelihood
+from coxfield.selection import gradients
+from coxfield.selection.gradients import pseudo_likelihood
 from derivatives import difference
 from reference import refit_scores, softmax
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coxfield.selection.learning.priors import DEVIATION, NormalPrior, default_prior
+from coxfield.selection.pseudo_likelihood import DEVIATION, NormalPrior, default_prior
 from derivatives import difference
 from tolerances import assert_close
 

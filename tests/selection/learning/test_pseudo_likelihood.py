@@ -5,8 +5,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.engine.store import Labelled
-from coxfield.selection.learning import pseudo_likelihood as learning
-from coxfield.selection.learning.gradients import pseudo_likelihood
+from coxfield.selection import pseudo_likelihood as learning
+from coxfield.selection.gradients import pseudo_likelihood
 
 
 def noisy(n=120, seed=0):

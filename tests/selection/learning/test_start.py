@@ -5,9 +5,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from coxfield import LGCPClassifier
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
-from coxfield.selection.learning.priors import DEVIATION
-from coxfield.selection.learning.start import starting_points
 from coxfield.selection.loo import Search
+from coxfield.selection.pseudo_likelihood import DEVIATION, starting_points
 from reference import refit_scores, softmax
 from tolerances import assert_close
 

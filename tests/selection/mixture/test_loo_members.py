@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coxfield.engine.store import Labelled
-from coxfield.kernels.whitening import Whitening
+from coxfield.kernels.transforms import Whitening
 from coxfield.selection.mixture.loo_members import COLUMNS, member_sums, work_units
 from mixtures import ladder, problem
 

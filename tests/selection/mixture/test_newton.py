@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from coxfield.selection.mixture.newton import TOLERANCE, polish
+from coxfield.selection.mixture.concave import TOLERANCE, polish
 from mixtures import concave_problem as made
 
 

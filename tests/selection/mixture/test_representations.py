@@ -7,7 +7,7 @@ from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
 
 from coxfield.engine.store import Labelled
-from coxfield.selection.mixture.representations import DEFAULT, DIRECTIONS, Representations
+from coxfield.selection.mixture.bank import DEFAULT, DIRECTIONS, Representations
 from mixtures import problem
 
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, fit, forget, label, messages, pattern, predict, simulate, update
+from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, update
 
 
 class CommandGroup(TyperGroup):
@@ -19,7 +19,7 @@ class CommandGroup(TyperGroup):
         """Run a command. The messages of this package and of the file system are sentences already."""
         try:
             with warnings.catch_warnings():
-                warnings.showwarning = messages.show_warning
+                warnings.showwarning = console.show_warning
                 return super().invoke(ctx)
         except BrokenPipeError:  # the reader of a pipe has closed it; typer handles that
             raise
@@ -72,7 +72,7 @@ def coxfield(
 app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(update.update)
-app.command()(forget.forget)
+app.command()(update.forget)
 app.command()(check.check)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coxfield.apps.cli import messages, options, outputs
-from coxfield.apps.cli.fitting import Columns, LabelledTable, Selection, SelectionOption, TargetOption, WeightOption
-from coxfield.apps.cli.model_summary import summary
-from coxfield.apps.cli.witness_columns import loudest, witness_columns
+from coxfield.apps.cli import console, options
+from coxfield.apps.cli.fit import Columns, LabelledTable, Selection, SelectionOption, TargetOption, WeightOption
+from coxfield.apps.cli.live_model import summary
+from coxfield.apps.cli.predict import loudest, witness_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,8 +69,8 @@ def check(
     columns = Columns(target, id_column, weight, feature, drop)
     columns.check()
     _check_name(id_column)
-    outputs.check(output, plot, inputs=[table])
-    data, watched = LabelledTable.read(table, columns), messages.watched(quiet)
+    console.check(output, plot, inputs=[table])
+    data, watched = LabelledTable.read(table, columns), console.watched(quiet)
     if plot is not None:
         _check_picture(data)
     model = data.fit(selection=selection.value, length_scales=length_scales, n_jobs=jobs, verbose=int(watched))
@@ -80,11 +80,11 @@ def check(
     result = _table(model, data, quality, listed, id_column, watched)
     shown = max(1, min(len(listed), most or PICTURED))
     picture = None if plot is None else _picture(model, data.features, shown, plot, watched)
-    outputs.write(result, output, picture, plot)
+    console.write(result, output, picture, plot)
     if not quiet:
         lines = summary(model, data.features, data.y) | {"Doubtful": f"{doubtful} of {len(quality['row'])} rows"}
         files = {name: str(path) for name, path in (("Table", output), ("Picture", plot)) if path is not None}
-        messages.print_summary(lines | files, err=True)
+        console.print_summary(lines | files, err=True)
 
 
 def _check_name(id_column: str | None) -> None:
@@ -96,7 +96,7 @@ def _check_name(id_column: str | None) -> None:
 
 def _check_picture(data: LabelledTable) -> None:
     """Refuse to draw rows that are neither points in the plane nor pictures. Called before the work is done."""
-    from coxfield.plotting.label_quality import PIXELS, is_drawable
+    from coxfield.plotting.guaranteed_sets import PIXELS, is_drawable
 
     if not is_drawable(len(data.features)):
         raise ValueError(
@@ -160,12 +160,12 @@ def _witnesses(
 def _picture(model: "LGCPClassifier", features: list[str], shown: int, plot: Path, watched: bool) -> bytes:
     """The bytes of the picture of so many doubtful rows. If drawing fails, nothing has been written yet."""
     from coxfield import plotting
-    from coxfield.plotting.label_quality import plot_label_quality
+    from coxfield.plotting.guaranteed_sets import plot_label_quality
     from coxfield.progress import progress
 
     with progress("picture", None, watched):
         figure = plotting.figure()
-        names = [messages.label_text(label) for label in model.classes_.tolist()]
+        names = [console.label_text(label) for label in model.classes_.tolist()]
         ax = plot_label_quality(model, shown, ax=figure.subplots(), names=names)
         if len(features) == 2:
             ax.set(xlabel=features[0], ylabel=features[1])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from coxfield.apps.cli import messages, options, outputs
+from coxfield.apps.cli import console, options
 from coxfield.apps.cli.label_summary import summary
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def label(
     from coxfield import SLGCPClassifier
     from coxfield.io import tables
 
-    outputs.check(output, plot, inputs=[table])
+    console.check(output, plot, inputs=[table])
     marks = {target: missing or []}
     rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks)
     tables.check_columns(rows.rows, output)
@@ -125,15 +125,15 @@ def label(
     if not (X - X[0]).any():
         raise ValueError(f"{rows.name} has the same features in all rows, so they cannot be told apart: add features")
     model = SLGCPClassifier(inference=inference.value, length_scales=length_scales, missing_label=None)
-    model.set_params(random_state=seed, n_jobs=jobs, verbose=int(messages.watched(quiet)))
+    model.set_params(random_state=seed, n_jobs=jobs, verbose=int(console.watched(quiet)))
     sentences = _fit(model, X, known, given)
     result = _labelled(model, rows, target, X, given)
     picture = None if plot is None else _picture(model, X, given, names, target, plot)
     for sentence in sentences:
         typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
-    outputs.write(result, output, picture, plot)
+    console.write(result, output, picture, plot)
     if not quiet:
-        messages.print_summary(summary(model, names, given, output, plot), err=True)
+        console.print_summary(summary(model, names, given, output, plot), err=True)
 
 
 def _known(rows: "Table", target: str) -> "NDArray":
@@ -162,7 +162,7 @@ def _resolved(inference: Inference, length_scale: float | None) -> Inference:
 def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
     """Refuse a table that already has a column of a name that is to be added."""
     kinds = KINDS.get(inference, ("score", "probability"))
-    classes = [messages.label_text(name) for name in dict.fromkeys(known.tolist())]
+    classes = [console.label_text(name) for name in dict.fromkeys(known.tolist())]
     certified = ["certified"] if inference == Inference.map else []
     added = ["given", *certified, *(f"{kind}_{name}" for kind in kinds for name in classes)]
     present = set(rows.rows.columns)
@@ -181,7 +181,7 @@ def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArr
 
     y = np.full(len(given), None, dtype=object)
     y[given] = known
-    with messages.gathered() as caught:
+    with console.gathered() as caught:
         for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
             warnings.simplefilter("always", kind)
         model.fit(X, y)
@@ -194,7 +194,7 @@ def _sentence(warning: warnings.WarningMessage, model: "SLGCPClassifier", given:
 
     if not issubclass(warning.category, TrivialLabellingWarning):
         return " ".join(str(warning.message).split())
-    winner = messages.label_text(model.transduction_[~given][0].item())
+    winner = console.label_text(model.transduction_[~given][0].item())
     what = "most probable labelling gives" if model.inference_ == "map" else "label distributions give"
     return (
         f"the {what} all {(~given).sum()} blank rows to {winner}, as happens if labels are "
@@ -209,7 +209,7 @@ def _labelled(model: "SLGCPClassifier", rows: "Table", target: str, X: "NDArray"
     columns = {"given": given}
     if model.inference_ == "map":
         columns["certified"] = model.certified_
-    names = [messages.label_text(name) for name in model.classes_.tolist()]
+    names = [console.label_text(name) for name in model.classes_.tolist()]
     if model.inference_ != "mixture":
         columns |= {f"score_{name}": column for name, column in zip(names, _scores(model, X, given), strict=True)}
     if model.inference_ != "map":

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coxfield.apps.cli import messages
+from coxfield.apps.cli import console
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,11 +21,11 @@ def summary(
     sizes = []
     for name in model.classes_.tolist():
         of_class = model.transduction_ == name
-        sizes.append(f"{messages.label_text(name)}: {(of_class & given).sum()} -> {of_class.sum()}")
+        sizes.append(f"{console.label_text(name)}: {(of_class & given).sum()} -> {of_class.sum()}")
     lines = {
         "Rows": f"{len(given)} ({given.sum()} labelled, {(~given).sum()} blank)",
-        "Features": messages.counted(features),
-        "Classes": messages.counted(sizes),
+        "Features": console.counted(features),
+        "Classes": console.counted(sizes),
     }
     lines |= _committee(model) if model.inference_ == "mixture" else _field(model)
     if model.inference_ == "map":

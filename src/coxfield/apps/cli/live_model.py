@@ -7,16 +7,49 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from coxfield.apps.cli import messages
-from coxfield.apps.cli.model_summary import summary
+from coxfield.apps.cli import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from coxfield import LGCPClassifier
     from coxfield.io.model_file import SavedModel
     from coxfield.io.training_ids import TrainingIds
+
+
+# What `coxfield fit` and the commands that change a model say about it when they are done.
+
+
+def summary(model: "LGCPClassifier", features: "Sequence[str]", y: "NDArray | None" = None) -> dict[str, str]:
+    """The lines of the summary of a fitted model. `y` are the classes of its rows, if they are known already."""
+    import numpy as np
+
+    y = model.classes_[model.y_fit_] if y is None else y
+    classes, counts = np.unique(y, return_counts=True)
+    sizes = [f"{console.label_text(label)}: {n}" for label, n in zip(classes.tolist(), counts.tolist(), strict=True)]
+    # Rows that came or left have changed the error, and to compute it takes as long as predicting all rows.
+    error = {"Leave-one-out error": f"{model.loo_error_:.4g}"} if hasattr(model, "loo_error_") else {}
+    return {
+        "Rows": str(len(y)),
+        "Features": console.counted(features),
+        "Classes": console.counted(sizes),
+        **_covariance(model),
+        **error,
+    }
+
+
+def _covariance(model: "LGCPClassifier") -> dict[str, str]:
+    """The lines of the summary about the covariance: the kernel, or each member with its share of the evidence."""
+    if not hasattr(model, "mixture_"):
+        return {"Kernel": str(model.kernel_)}
+    columns = [model.mixture_[name].tolist() for name in ("share", "representation", "length_scale", "alpha")]
+    members = sorted(zip(*columns, strict=True), reverse=True)
+    return {
+        f"Covariance {number}": f"{share:.1%} {name}, length scale {scale:.3g}, density power {alpha:g}"
+        for number, (share, name, scale, alpha) in enumerate(members, start=1)
+    }
 
 
 @contextmanager
@@ -56,7 +89,7 @@ class LiveModel:
         model_file.check_output(output)
         with alone_with(output, quiet):
             saved = model_file.load(path)
-            saved.model.set_params(n_jobs=jobs, verbose=int(messages.watched(quiet)))
+            saved.model.set_params(n_jobs=jobs, verbose=int(console.watched(quiet)))
             yield cls(saved, path, output, quiet)
 
     @property
@@ -117,4 +150,4 @@ class LiveModel:
         digest = saved.digest if self.output.resolve() == self.path.resolve() else None
         names: dict[str, Any] = {"target": saved.target, "features": saved.features, "id_column": saved.id_column}
         model_file.save(model, self.output, **names, ids=ids, digest=digest)
-        messages.print_summary(lines)
+        console.print_summary(lines)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from coxfield.apps.cli import messages, options
+from coxfield.apps.cli import console, options
 from coxfield.apps.cli.simulate import KernelName, kernel_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def pattern(
         plotting.figure()
     except ImportError as error:
         raise ValueError(str(error)) from None
-    with messages.gathered() as caught:
+    with console.gathered() as caught:
         warnings.simplefilter("always", PatternWarning)
         warnings.simplefilter("always", FitWarning)
         points = _read(table, x, y, window, type_)
@@ -95,10 +95,10 @@ def pattern(
     if not quiet:
         summary = {
             "Points": str(len(points)),
-            "Types": messages.counted(list(fits)),
+            "Types": console.counted(list(fits)),
             "Page": str(output / "index.html"),
         }
-        messages.print_summary(summary, err=True)
+        console.print_summary(summary, err=True)
 
 
 def _read(table: Path, x: str, y: str, window: Path | None, type_: str | None) -> "PointPattern":

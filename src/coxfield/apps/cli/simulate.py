@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from coxfield.apps.cli import messages, options, outputs
+from coxfield.apps.cli import console, options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,18 +102,18 @@ def simulate(
     sides = _sides(window)
     from coxfield.process import CoarseGridWarning, LogGaussianCoxProcess
 
-    outputs.check(output, plot)
+    console.check(output, plot)
     process = LogGaussianCoxProcess(kernel_of(kernel, length_scale, variance), mean)
     seed = secrets.randbelow(2**32) if seed is None else seed
-    with messages.gathered() as caught:
+    with console.gathered() as caught:
         warnings.simplefilter("always", CoarseGridWarning)
         pattern = process.sample(sides, resolution=resolution, most_points=most_points, random_state=seed)
     picture = None if plot is None else _picture(pattern, plot)
     for warning in caught:
         typer.secho(f"Warning: {warning.message}", fg=typer.colors.YELLOW, err=True)
-    outputs.write(_table(pattern), output, picture, plot)
+    console.write(_table(pattern), output, picture, plot)
     if not quiet:
-        messages.print_summary(_summary(process, pattern, seed, output, plot), err=True)
+        console.print_summary(_summary(process, pattern, seed, output, plot), err=True)
 
 
 def _is_number(word: str) -> bool:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.tiles import over_rows, whole_rows
-from coxfield.engine.weights import Segments
+from coxfield.engine.weights import Segments, over_rows, whole_rows
 from coxfield.kernels.mixture_ladder import log_totals
-from coxfield.selection.loo_sums import Adder
+from coxfield.selection.loo import Adder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from scipy.special import log_softmax
 from sklearn.utils import gen_batches
 
 from coxfield.engine.decision import prior_terms
-from coxfield.engine.tiles import COLUMNS, over_rows, whole_rows
-from coxfield.kernels.values import bind_precisely
+from coxfield.engine.weights import COLUMNS, over_rows, whole_rows
+from coxfield.kernels.protocol import bind_precisely
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

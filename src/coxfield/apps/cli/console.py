@@ -1,14 +1,20 @@
-"""Messages of commands: summaries for a person or a program, and whether a person is watching."""
+"""Tables and pictures that commands write. They are checked before the work, and written all or none."""
 
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import polars as pl
+
+
+# Messages of commands: summaries for a person or a program, and whether a person is watching.
 
 
 def watched(quiet: bool) -> bool:
@@ -70,3 +76,46 @@ def print_summary(summary: dict[str, str], *, err: bool = False) -> None:
     for name, value in summary.items():
         grid.add_row(Text(name, style="bold"), Text(value))
     Console(file=stream).print(grid)
+
+
+def check(output: Path | None, plot: Path | None, *, inputs: "Iterable[Path]" = ()) -> None:
+    """Refuse files that cannot be written, and a picture that cannot be drawn. Called before the work is done."""
+    from coxfield.io import tables
+
+    if output is not None:
+        tables.check_output(output, inputs=inputs)
+    if plot is not None:
+        from coxfield import plotting
+
+        try:
+            plotting.check_picture(plot)
+        except ImportError as error:
+            raise ValueError(f"--plot: {error}") from None
+
+
+def write(rows: "pl.DataFrame", output: Path | None, picture: bytes | None, plot: Path | None) -> None:
+    """Write the table and the picture. If one of the files fails, neither is written."""
+    from coxfield.io import tables
+    from coxfield.utils.whole_files import whole_file
+
+    with nullcontext() if plot is None else whole_file(plot) as stream:
+        if stream is not None and picture is not None:
+            stream.write(picture)
+        if output is not None:
+            tables.write(rows, output)
+    if output is None:
+        print_table(rows)
+
+
+def print_table(rows: "pl.DataFrame") -> None:
+    """Write a table to standard output, as CSV."""
+    from coxfield.io import tables
+    from coxfield.utils.whole_files import FileNotWrittenError
+
+    content = tables.as_csv(rows)
+    try:
+        typer.echo(content, nl=False)
+    except BrokenPipeError:  # the reader has seen enough
+        raise
+    except OSError as error:
+        raise FileNotWrittenError("standard output", error) from error

@@ -9,11 +9,139 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.plotting.figures import axes_for, plain_ticks
-from coxfield.plotting.styles import style
+from coxfield.plotting.figures import COLOUR_MAP, COLOURS, axes_for, plain_ticks, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+# Pictures of how parameters were chosen.
+
+
+USUAL = 'give selection="loo_error", or "cv_error" to an SLGCPClassifier'
+
+
+def plot_selection_path(classifier, ax: Axes | None = None) -> Axes:
+    """Draw the losses of all parameters that were tried, and mark those that were chosen.
+
+    If each length scale was tried once, its losses in leave-one-out or cross validation are drawn as lines. If length
+    scales were tried with several signal variances, as for marginals, each pair is a point, and its colour is the log
+    loss in cross validation. Crosses are pairs for which one class takes all points.
+
+    Parameters
+    ----------
+    classifier : fitted LGCPClassifier, SLGCPClassifier or PermanentalClassifier
+        With a `selection` that tries parameters one after the other. A mixture has no path: `plot_mixture` draws it.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    check_is_fitted(classifier)
+    path = _path(classifier)
+    ax = axes_for(ax)
+    repeated = len(np.unique(path["length_scale"])) < len(path["length_scale"])
+    drawn = _draw_pairs(ax, path) if repeated else _draw_lines(ax, path)
+    ax.set(xscale="log", xlabel="length scale")
+    plain_ticks(ax.xaxis)
+    # Above the axes, where it covers nothing.
+    ax.legend(handles=drawn, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
+    return ax
+
+
+def _path(classifier) -> dict:
+    """What was tried; ValueError if nothing was."""
+    if hasattr(classifier, "selection_path_"):
+        return classifier.selection_path_
+    selection = getattr(classifier, "selection", None)
+    remedy = "use plot_mixture" if hasattr(classifier, "mixture_") else USUAL
+    raise ValueError(f"there is no path to draw: the classifier was fitted with selection={selection!r}; {remedy}")
+
+
+def _draw_lines(ax, path) -> list:
+    """Losses against the length scale, and a line at the one that was chosen."""
+    scale, chosen = path["length_scale"], path["length_scale"][path["chosen"]].item()
+    semi = "cv_error" in path
+    name = "cross-validation" if semi else "leave-one-out"
+    error = path["cv_error" if semi else "loo_error"]
+    drawn = ax.plot(scale, 100 * error, "o-", color=COLOURS[0], label="0-1 loss")
+    if not semi:
+        twin = ax.twinx()
+        drawn += twin.plot(scale, path["loo_log_loss"], "^--", color=COLOURS[1], label="log loss")
+        twin.set_ylabel("leave-one-out log loss, nats")
+    ax.set_ylabel(f"{name} 0-1 loss, %")
+    return [*drawn, ax.axvline(chosen, color="0.5", linewidth=1, label=f"chosen: {chosen:.3g}")]
+
+
+def _draw_pairs(ax, path) -> list:
+    """Pairs of length scale and signal variance, coloured by their log loss."""
+    scale, variance, loss, trivial, chosen = (
+        np.asarray(path[name]) for name in ("length_scale", "variance", "cv_log_loss", "trivial", "chosen")
+    )
+    usual = ~trivial
+    points = ax.scatter(scale[usual], variance[usual], c=loss[usual], cmap=COLOUR_MAP, marker="s", s=75, linewidths=0)
+    ax.figure.colorbar(points, ax=ax, label="cross-validation log loss, nats")
+    drawn = []
+    if trivial.any():
+        drawn.append(
+            ax.scatter(scale[trivial], variance[trivial], c="0.6", marker="x", s=30, label="one class takes all")
+        )
+    best = scale[chosen].item(), variance[chosen].item()
+    label = f"chosen: length scale {best[0]:.3g}, variance {best[1]:.3g}"
+    ring = ax.scatter(*best, s=260, facecolors="none", edgecolors=COLOURS[1], linewidths=2.2, label=label)
+    ax.set(yscale="log", ylabel="signal variance")
+    return [*drawn, ring]
+
+
+# Reliability diagrams.
+
+
+def plot_reliability(reliabilities, ax: Axes | None = None) -> Axes:
+    """Draw how often classifiers were right against how sure they were.
+
+    On the diagonal, predictions of probability p are right with frequency p. Below it a classifier is
+    too sure. Above it a classifier is not sure enough. Bars are two standard errors: what chance alone can do.
+
+    Parameters
+    ----------
+    reliabilities : Reliability, or mapping name -> Reliability
+        From `coxfield.calibration.reliability`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from coxfield.calibration import reliability
+    >>> from coxfield.plotting import figure, plot_reliability
+    >>> found = reliability([0, 0, 1], np.array([[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]]))
+    >>> ax = plot_reliability({"three points": found}, figure().subplots())
+    >>> ax.get_xlabel(), [text.get_text() for text in ax.get_legend().get_texts()]
+    ('probability of the predicted class', ['three points: log loss 0.415'])
+    """
+    ax = axes_for(ax)
+    named = reliabilities if isinstance(reliabilities, dict) else {"classifier": reliabilities}
+    for code, (name, found) in enumerate(named.items()):
+        colour, marker = style(code)
+        full = found.counts > 0
+        at = found.confidence[full], found.accuracy[full], 2 * found.standard_error[full]
+        label = f"{name}: log loss {found.log_loss:.3f}"
+        ax.errorbar(*at, color=colour, marker=marker, markersize=6, capsize=2, linewidth=1.2, label=label)
+    lowest = min(found.edges[0] for found in named.values())
+    ax.plot([lowest, 1], [lowest, 1], color="0.5", linewidth=1, zorder=0)
+    ax.set(xlabel="probability of the predicted class", ylabel="share of predictions that were right")
+    # Bars of bins with few points reach beyond 0 and 1, where no share can be: they are cut off.
+    least = min(found.accuracy[found.counts > 0].min(initial=lowest) for found in named.values())
+    ax.set(xlim=(lowest - 0.02, 1.02), ylim=(max(least - 0.1, -0.03), 1.03))
+    ax.spines[["top", "right"]].set_visible(False)
+    # Above the axes, where it covers nothing.
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=1, frameon=False)
+    return ax
+
 
 REPRESENTATIONS = ("raw", "standardised", "whitened")  # they look the same in all pictures
 POWERS = (0.75, 0.5)  # likewise

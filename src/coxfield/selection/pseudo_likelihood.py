@@ -12,13 +12,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.preprocessing import StandardScaler
 
+from coxfield.kernels.distances import feature_units, in_units
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.sklearn_tree import with_logarithms
+from coxfield.kernels.sklearn_tree import (
+    factorise,
+    free_length_scales,
+    rescale_within_bounds,
+    reshape_length,
+    with_logarithms,
+    with_variance,
+)
 from coxfield.progress import progress
-from coxfield.selection.learning.gradients import pseudo_likelihood
-from coxfield.selection.learning.priors import default_prior
+from coxfield.selection.gradients import pseudo_likelihood
+from coxfield.selection.grid import class_distance, default_factors, given_factors, length_scale_of, within_bounds
+from coxfield.selection.loo import SelectionPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +36,139 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
-    from coxfield.selection.learning.priors import NormalPrior
+    from coxfield.selection.loo import Search
+
+
+# The weak prior that keeps learned parameters from growing without limit.
+#
+# - The signal variance is the variance of a log intensity, whose natural size is 1. Its logarithm has deviation 3.
+#   Variances of 0.05 and 20 cost half a nat. A variance of 1e20, at which one pair of neighbours decides, costs over
+#   100.
+# - The logarithm of a length scale has deviation 2 around its start, which is the best of the path. Length scales per
+#   feature share that freedom: each has 2 / sqrt(number of features). Without this, a hundred of them fit any labels.
+# - A class mean has deviation 1 around the given mean.
+
+
+# By kind of parameter: class means, constants of a kernel, and (None) all others. These are a compromise: in cross
+# validation on the training points of `studies/learning.py` in paper/ no value is best on all data sets.
+DEVIATION = {"mean": 1.0, "constant_value": 3.0, None: 2.0}
+
+
+@dataclass(frozen=True)
+class NormalPrior:
+    """Independent normal distributions around a centre; an infinite deviation leaves a parameter free.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior = NormalPrior(np.array([0.0, 1.0]), np.array([2.0, np.inf]))
+    >>> prior.log_density(np.array([2.0, 50.0])), prior.gradient(np.array([2.0, 50.0])).tolist()
+    (-0.5, [-0.5, -0.0])
+    """
+
+    centre: NDArray
+    deviation: NDArray
+
+    def log_density(self, parameters: NDArray) -> float:
+        """Log density up to a constant: 0 at the centre, -1/2 one deviation away."""
+        return float(-0.5 * np.sum(np.square((parameters - self.centre) / self.deviation)))
+
+    def gradient(self, parameters: NDArray) -> NDArray:
+        """Derivative of the log density."""
+        return -(parameters - self.centre) / np.square(self.deviation)
+
+
+def default_prior(start: NDArray, kinds: list[tuple[str, int]]) -> NormalPrior:
+    """The prior of a vector of parameters. It is centred at `start`, except that constants of kernels are centred at 1.
+
+    `kinds` says what the entries are, such as ("length_scale", 3). Length scales per feature share the freedom of one:
+    each has deviation 2 / sqrt(number of features).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior = default_prior(np.array([7.0, 1.0, 2.0]), [("constant_value", 1), ("length_scale", 2)])
+    >>> prior.centre.tolist(), prior.deviation.round(2).tolist()
+    ([0.0, 1.0, 2.0], [3.0, 1.41, 1.41])
+    """
+    names = np.repeat([kind for kind, _ in kinds], [size for _, size in kinds])
+    deviation = [
+        np.full(size, DEVIATION.get(kind, DEVIATION[None]) / (1 if kind == "mean" else np.sqrt(size)))
+        for kind, size in kinds
+    ]
+    return NormalPrior(np.where(names == "constant_value", 0.0, start), np.concatenate(deviation))
+
+
+# Where learning starts: the length scale and signal variance of least leave-one-out log loss.
+#
+# The pseudo-likelihood has many maxima. From a length scale at which all sums vanish, none of them is found. So the
+# start is the best of a whole path of length scales.
+
+
+@dataclass(frozen=True)
+class Start:
+    """Kernels from which learning starts."""
+
+    kernels: PerClass
+    table: dict[str, NDArray]
+    """The path along which they were found, as `SelectionPath.table` gives it; empty if there was no path."""
+
+
+def starting_points(labelled: Labelled, kernels: PerClass, search: Search, length_scales) -> list[Start]:
+    """Look for starts along the path of length scales.
+
+    With length scales per feature there are two starts: one with the given proportions of the length scales, and one
+    with the proportions of the features' standard deviations. Kernels without a signal variance start unchanged.
+    """
+    if not all(_has_variance(kernel) for kernel in kernels.distinct):
+        return [Start(kernels, {})]
+    given = kernels.map(with_variance)
+    units = feature_units(labelled.X)
+    with np.errstate(invalid="ignore"):  # a variance below 0 by rounding, of a feature that hardly varies
+        scaler = StandardScaler(with_mean=False).fit(in_units(labelled.X, units), sample_weight=labelled.weights)
+    deviations = np.nan_to_num(scaler.scale_, nan=1.0) * units
+    standardised = given.map(lambda kernel: reshape_length(kernel, deviations))
+    starts = [given] if standardised.distinct == given.distinct else [given, standardised]
+    return [_along_path(labelled, start, search, length_scales) for start in starts]
+
+
+def _has_variance(kernel) -> bool:
+    found = factorise(kernel)
+    return found is not None and found[1] is not None
+
+
+def _along_path(labelled: Labelled, kernels: PerClass, search: Search, length_scales) -> Start:
+    path = search.path(labelled, kernels, _factors(labelled, kernels, search, length_scales))
+    path = _with_posterior(path, labelled, kernels)
+    factors = path.chosen("factor"), path.chosen("variance")
+    table = path.table(length_scale_of(kernels.distinct))
+    del table["loss"]  # it includes the prior, which users do not see
+    return Start(kernels.map(lambda kernel: rescale_within_bounds(kernel, *factors)), table)
+
+
+def _with_posterior(path: SelectionPath, labelled: Labelled, kernels: PerClass) -> SelectionPath:
+    """The path judged by log loss plus the penalty of the prior on the signal variance.
+
+    If the data teach almost nothing, a very short length scale may win by chance: one pair of points decides, with a
+    variance of 1e20. The prior prevents that.
+    """
+    variances = [factorise(kernel)[0] for kernel in kernels.distinct]  # type: ignore[index]  # `_has_variance`
+    log_v = np.log(path["variance"])[:, None] + np.log(variances)
+    prior = NormalPrior(np.zeros(log_v.shape[1]), np.full(log_v.shape[1], DEVIATION["constant_value"]))
+    loss = labelled.counts.sum() * path["loo_log_loss"] - [prior.log_density(row) for row in log_v]
+    return SelectionPath({**path.columns, "loss": loss}, ("loss",))
+
+
+def _factors(labelled: Labelled, kernels: PerClass, search: Search, length_scales) -> NDArray:
+    """Factors of the length scales to try; only 1 if no length scale is free or the grid is outside the bounds."""
+    if not any(map(free_length_scales, kernels.distinct)):
+        return np.ones(1)
+    if length_scales is not None:
+        return given_factors(length_scales)
+    factors = default_factors(class_distance(labelled, kernels))
+    inside = within_bounds(factors, kernels.distinct) if search.bounded else factors
+    return inside if inside.size else np.ones(1)
+
 
 # By kind of parameter: "mean" for the class means, None for all that are not listed.
 REACH = {"constant_value": 300.0, "mean": np.inf, None: 12.0}

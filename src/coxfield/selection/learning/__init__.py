@@ -1,1 +1,0 @@
-"""Parameters by maximum pseudo-likelihood."""
