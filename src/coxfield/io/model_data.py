@@ -1,0 +1,240 @@
+"""Fitted models as data: a tree that JSON can hold, with arrays beside it.
+
+Numbers, names and lists are themselves. Everything else is a mapping whose first key says what it is, such as
+``{"array": "3.npy"}`` or ``{"type": "RBF", "parts": {"length_scale": 1.0}}``. Types are those of the lists below and no
+others. To make a tree an object again is to call the constructors of these types, which compute nothing. What the
+parts are worth is for `model_check` to say, before anything is computed with them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.decomposition import PCA, FastICA, TruncatedSVD
+from sklearn.gaussian_process import kernels
+from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection
+
+from coxfield.estimators.tables import Column, TableColumns
+from coxfield.io.requirements import Unsound, is_text, quoted, require
+from coxfield.kernels.distances import Units
+from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import Ladder, Member
+from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening
+
+RECORDS = (Column, Ladder, Member, Mixture, TableColumns, Transformer)
+KERNELS = tuple(
+    kind
+    for _, kind in inspect.getmembers(kernels, inspect.isclass)
+    if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__ and not inspect.isabstract(kind)
+)
+OWN = (Beside, Compression, NormalScores, Units, Whitening)
+OF_SKLEARN = (
+    AdditiveChi2Sampler,
+    FastICA,
+    FunctionTransformer,
+    GaussianRandomProjection,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    PCA,
+    Pipeline,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RBFSampler,
+    RobustScaler,
+    StandardScaler,
+    TruncatedSVD,
+)
+TRANSFORMERS = (*OWN, *OF_SKLEARN)
+NAMES = ", ".join(kind.__name__ for kind in OF_SKLEARN)
+TYPES: dict[str, type] = {kind.__name__: kind for kind in (*RECORDS, *KERNELS, *TRANSFORMERS)}
+SPARSE = {kind.__name__: kind for kind in (sparse.csr_array, sparse.csr_matrix)}
+#: Functions of one number that `FunctionTransformer` may have.
+FUNCTIONS = {
+    name: each for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.nin == each.nout == 1
+}
+LAST_LETTER = 0x10FFFF  # the largest number of a letter in Unicode
+
+
+def parts_of(thing: Any) -> dict[str, Any]:
+    """What the constructor of a thing takes; of a transformer, also what `fit` has left.
+
+    A ladder has its kernel. The covariance is recognised again when it is read.
+    """
+    if isinstance(thing, kernels.Kernel):
+        return thing.get_params(deep=False)
+    if type(thing) not in RECORDS:
+        return vars(thing)
+    parts = {field.name: getattr(thing, field.name) for field in fields(thing)}
+    return {**parts, "covariance": thing.covariance.kernel} if isinstance(thing, Ladder) else parts
+
+
+class Writer:
+    """Makes data of values. Arrays are numbered in the order in which they are met; the same one is written once."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray] = {}
+        self._known: dict[int, str] = {}
+
+    def __call__(self, value: Any) -> Any:
+        """The data of a value."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, str):
+            return str(value)
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        if type(value) is list:
+            return list(map(self, value))
+        if type(value) is tuple:
+            return {"tuple": list(map(self, value))}
+        if isinstance(value, Mapping):
+            return {"mapping": [[self(key), self(each)] for key, each in value.items()]}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        return self._thing(value)
+
+    def _array(self, array: NDArray) -> Any:
+        if array.dtype == object:
+            return {"texts": self(array.tolist())}
+        if id(array) not in self._known:
+            self._known[id(array)] = name = f"{len(self.arrays)}.npy"
+            self.arrays[name] = array
+        return {"array": self._known[id(array)]}
+
+    def _thing(self, value: Any) -> Any:
+        kind = type(value)
+        if TYPES.get(kind.__name__) is kind:
+            return {"type": kind.__name__, "parts": {name: self(part) for name, part in parts_of(value).items()}}
+        if SPARSE.get(kind.__name__) is kind:
+            parts = {name: self(getattr(value, name)) for name in ("data", "indices", "indptr")}
+            return {"sparse": kind.__name__, **parts, "shape": list(map(int, value.shape))}
+        if FUNCTIONS.get(getattr(value, "__name__", "")) is value:
+            return {"function": value.__name__}
+        if kind is np.random.RandomState:
+            return {"random": list(map(self, value.get_state()))}
+        stranger = value if inspect.isroutine(value) or inspect.isclass(value) else kind
+        raise stranger_error(f"{stranger.__module__}.{stranger.__qualname__}")
+
+
+def stranger_error(name: str) -> Unsound:
+    """What is said of a type that is not on the list."""
+    return Unsound(
+        f"it contains {name}, which a model file does not hold for safety (use kernels of "
+        f"sklearn.gaussian_process.kernels, and of the transformers {NAMES})"
+    )
+
+
+class Reader:
+    """Makes values of data. `load` gives the array of a name; the same one is loaded once."""
+
+    def __init__(self, load: Callable[[str], NDArray]) -> None:
+        self._load = load
+        self._known: dict[str, NDArray] = {}
+
+    def __call__(self, data: Any) -> Any:
+        """The value of some data."""
+        match data:
+            case None | bool() | int() | float():
+                return data
+            case str():
+                require(is_text(data), f"it holds {quoted(data)}, which is not text")
+                return data
+            case list():
+                return list(map(self, data))
+            case {"tuple": list(items)}:
+                return tuple(map(self, items))
+            case {"mapping": list(pairs)}:
+                return self._mapping(pairs)
+            case {"array": str(name)}:
+                return self._array(name)
+            case {"texts": list(texts)} if all(map(is_text, texts)):
+                return np.array([*texts, None], dtype=object)[:-1]
+            case {"function": str(name)} if name in FUNCTIONS:
+                return FUNCTIONS[name]
+            case {"random": [_, _, _, _, _] as state}:
+                return self._random(state)
+            case {"sparse": str(name)} if name in SPARSE:
+                return self._sparse(SPARSE[name], data)
+            case {"type": str(name), "parts": dict(parts)}:
+                return self._thing(name, {key: self(part) for key, part in parts.items()})
+        raise Unsound(f"it holds {quoted(data)}, which is not a part of a model")
+
+    def _mapping(self, pairs: list) -> dict:
+        good = all(isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], list | dict) for pair in pairs)
+        require(good, "a mapping in it does not have keys")
+        return {self(key): self(value) for key, value in pairs}
+
+    def _array(self, name: str) -> Any:
+        if name not in self._known:
+            array = self._known[name] = self._load(name)
+            if array.dtype.kind == "U":  # NumPy would make strings of other numbers that crash Python
+                letters = np.ascontiguousarray(array).view(np.uint32)
+                require(bool((letters <= LAST_LETTER).all()), "an array in it holds text that cannot be read")
+                require(all(map(is_text, array.ravel().tolist())), "an array in it holds text that cannot be read")
+        array = self._known[name]
+        return array if array.ndim else array.item()
+
+    def _random(self, state: list) -> Any:
+        try:
+            found = np.random.RandomState(0)
+            found.set_state(tuple(map(self, state)))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise Unsound("a random state in it is not one of NumPy") from error
+        return found
+
+    def _sparse(self, kind: Callable, data: dict) -> Any:
+        """A sparse matrix that refers to rows and columns that it has: SciPy would read other memory."""
+        parts = [self(data.get(name)) for name in ("data", "indices", "indptr")]
+        shape = np.asarray(self(data.get("shape"))).tolist()
+        arrays = all(type(part) is np.ndarray and part.ndim == 1 and part.dtype.isnative for part in parts)
+        require(
+            arrays
+            and parts[0].dtype.kind == "f"
+            and all(part.dtype.kind == "i" for part in parts[1:])
+            and isinstance(shape, list)
+            and len(shape) == 2
+            and all(type(length) is int and length > 0 for length in shape),
+            "a sparse matrix in it has parts that are not arrays",
+        )
+        try:
+            found = kind(tuple(parts), shape=tuple(shape))
+            found.check_format(full_check=True)
+        except Exception as error:
+            raise Unsound("a sparse matrix in it has parts that do not fit together") from error
+        return found
+
+    def _thing(self, name: str, parts: dict[str, Any]) -> Any:
+        if name not in TYPES:
+            raise stranger_error(name if name.isidentifier() and name.isascii() else quoted(name))
+        kind = TYPES[name]
+        given = kind._get_param_names() if kind in TRANSFORMERS else list(parts)  # type: ignore[attr-defined]
+        try:
+            made = kind(**{key: part for key, part in parts.items() if key in given})
+        except TypeError as error:
+            raise Unsound(f"a {name} in it does not have the parts of one") from error
+        left = {key: part for key, part in parts.items() if key not in given}
+        hidden = [key for key in left if hasattr(kind, key)]
+        require(not hidden, f"a {name} in it has a part {quoted(hidden)} that hides a method")
+        vars(made).update(left)
+        return made
