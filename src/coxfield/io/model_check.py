@@ -16,27 +16,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.decomposition import PCA, FastICA, TruncatedSVD
-from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
-from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
+from sklearn.gaussian_process.kernels import CompoundKernel
+from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RobustScaler,
-    StandardScaler,
-)
-from sklearn.random_projection import GaussianRandomProjection
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, PowerTransformer, StandardScaler
 
 from coxfield import LGCPClassifier
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import SELECTIONS
 from coxfield.estimators.tables import CYCLES, Column, TableColumns
-from coxfield.io.model_data import FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
+from coxfield.io.model_data import FITTED, FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
 from coxfield.io.requirements import (
     Unsound,
     is_integer,
@@ -47,12 +36,11 @@ from coxfield.io.requirements import (
     require_array,
     require_arrays,
 )
-from coxfield.kernels.distances import Units
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import Ladder, Member
 from coxfield.kernels.radial import Radial
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening
+from coxfield.kernels.transforms import Beside, Transformer, Whitening
 
 PARAMETERS = tuple(LGCPClassifier().get_params(deep=False))
 #: Arrays of a model: n points, c classes. `require_arrays` says what the words mean.
@@ -69,31 +57,6 @@ LADDER = {
     "alphas": "a nonnegative",
     "floors": "a nonnegative",
     "weights": "fa nonnegative",
-}
-#: Arrays of fitted representations: n points, d features before and w coordinates after.
-FITTED: dict[type, dict[str, str]] = {
-    Compression: {"centre_": "d", "scale_": "d positive"},
-    NormalScores: {"values_": "kd", "scores_": "kd", "slopes_": "d positive"},
-    Units: {"units_": "d positive"},
-    Whitening: {
-        "matrix_": "dw",
-        "origin_": "d",
-        "class_means_": "cw",
-        "removal_": "n nonnegative",
-        "moved_points_": "mw",
-        "moved_": "m codes n ascending",
-    },
-    StandardScaler: {"mean_": "d optional", "scale_": "d positive optional"},
-    MinMaxScaler: {"min_": "d", "scale_": "d positive"},
-    MaxAbsScaler: {"scale_": "d positive"},
-    RobustScaler: {"center_": "d optional", "scale_": "d positive optional"},
-    PowerTransformer: {"lambdas_": "d"},
-    QuantileTransformer: {"quantiles_": "qd", "references_": "q"},
-    PCA: {"components_": "wd", "mean_": "d", "explained_variance_": "w nonnegative"},
-    FastICA: {"components_": "wd", "mean_": "d optional"},
-    TruncatedSVD: {"components_": "wd"},
-    GaussianRandomProjection: {"components_": "wd"},
-    RBFSampler: {"random_weights_": "dw", "random_offset_": "w"},
 }
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
 NUMBERS = {"loo_error_": 1.0, "loo_log_loss_": np.inf, "_changed": np.inf}  # likewise, from 0 to a largest one
@@ -333,16 +296,11 @@ def _is_parameter(name: str, value: Any) -> bool:
 
 
 def _is_bounds(value: Any) -> bool:
+    """Whether a value is "fixed", or pairs of numbers."""
     if isinstance(value, str):
         return value == "fixed"
-    if type(value) is np.ndarray:
-        return value.dtype.kind in "iuf" and value.shape[-1:] == (2,)
-    pair = type(value) in (list, tuple) and len(value) == 2
-    return pair and all(is_number(end) or _is_bounds(end) for end in value) or _is_pairs(value)
-
-
-def _is_pairs(value: Any) -> bool:
-    return type(value) in (list, tuple) and bool(value) and all(type(v) in (list, tuple) and _is_bounds(v) for v in value)
+    array = value if type(value) is np.ndarray else np.asarray(value if type(value) in (list, tuple) else [])
+    return array.dtype.kind in "iuf" and array.shape[-1:] == (2,)
 
 
 def checked_mixture(mixture: Mixture) -> Mixture:

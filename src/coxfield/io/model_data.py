@@ -11,10 +11,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.gaussian_process import kernels
@@ -40,39 +39,51 @@ from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import Ladder, Member
 from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 RECORDS = (Column, Ladder, Member, Mixture, TableColumns, Transformer)
 KERNELS = tuple(
     kind
     for _, kind in inspect.getmembers(kernels, inspect.isclass)
     if issubclass(kind, kernels.Kernel) and kind.__module__ == kernels.__name__ and not inspect.isabstract(kind)
 )
-OWN = (Beside, Compression, NormalScores, Units, Whitening)
-OF_SKLEARN = (
-    AdditiveChi2Sampler,
-    FastICA,
-    FunctionTransformer,
-    GaussianRandomProjection,
-    MaxAbsScaler,
-    MinMaxScaler,
-    Normalizer,
-    PCA,
-    Pipeline,
-    PolynomialFeatures,
-    PowerTransformer,
-    QuantileTransformer,
-    RBFSampler,
-    RobustScaler,
-    StandardScaler,
-    TruncatedSVD,
+#: Fitted arrays of each representation: n points, d features before and w coordinates after. `require_arrays` says
+#: what the words mean.
+FITTED: dict[type, dict[str, str]] = {
+    Compression: {"centre_": "d", "scale_": "d positive"},
+    NormalScores: {"values_": "kd", "scores_": "kd", "slopes_": "d positive"},
+    Units: {"units_": "d positive"},
+    Whitening: {
+        "matrix_": "dw",
+        "origin_": "d",
+        "class_means_": "cw",
+        "removal_": "n nonnegative",
+        "moved_points_": "mw",
+        "moved_": "m codes n ascending",
+    },
+    StandardScaler: {"mean_": "d optional", "scale_": "d positive optional"},
+    MinMaxScaler: {"min_": "d", "scale_": "d positive"},
+    MaxAbsScaler: {"scale_": "d positive"},
+    RobustScaler: {"center_": "d optional", "scale_": "d positive optional"},
+    PowerTransformer: {"lambdas_": "d"},
+    QuantileTransformer: {"quantiles_": "qd", "references_": "q"},
+    PCA: {"components_": "wd", "mean_": "d", "explained_variance_": "w nonnegative"},
+    FastICA: {"components_": "wd", "mean_": "d optional"},
+    TruncatedSVD: {"components_": "wd"},
+    GaussianRandomProjection: {"components_": "wd"},
+    RBFSampler: {"random_weights_": "dw", "random_offset_": "w"},
+}
+#: What a model file may hold as a representation; those after the table learn nothing that is an array.
+TRANSFORMERS = (
+    *FITTED,
+    *(AdditiveChi2Sampler, Beside, FunctionTransformer, Normalizer, Pipeline, PolynomialFeatures),
 )
-TRANSFORMERS = (*OWN, *OF_SKLEARN)
-NAMES = ", ".join(kind.__name__ for kind in OF_SKLEARN)
+NAMES = ", ".join(sorted(kind.__name__ for kind in TRANSFORMERS if kind.__module__.startswith("sklearn.")))
 TYPES: dict[str, type] = {kind.__name__: kind for kind in (*RECORDS, *KERNELS, *TRANSFORMERS)}
 SPARSE = {kind.__name__: kind for kind in (sparse.csr_array, sparse.csr_matrix)}
 #: Functions of one number that `FunctionTransformer` may have.
-FUNCTIONS = {
-    name: each for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.nin == each.nout == 1
-}
+FUNCTIONS = {name: each for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.nin == each.nout == 1}
 LAST_LETTER = 0x10FFFF  # the largest number of a letter in Unicode
 
 
@@ -109,10 +120,19 @@ class Writer:
         if type(value) is tuple:
             return {"tuple": list(map(self, value))}
         if isinstance(value, Mapping):
-            return {"mapping": [[self(key), self(each)] for key, each in value.items()]}
+            return self._mapping(value)
         if isinstance(value, np.ndarray):
             return self._array(value)
         return self._thing(value)
+
+    def _mapping(self, mapping: Mapping) -> Any:
+        """Keys and values. Classes that are given the same kernel share what is learned, so it is written once."""
+        first: dict[int, int] = {}
+        pairs = []
+        for number, (key, value) in enumerate(mapping.items()):
+            known = first.setdefault(id(value), number) if isinstance(value, kernels.Kernel) else number
+            pairs.append([self(key), self(value) if known == number else {"same": known}])
+        return {"mapping": pairs}
 
     def _array(self, array: NDArray) -> Any:
         if array.dtype == object:
@@ -129,7 +149,7 @@ class Writer:
         if SPARSE.get(kind.__name__) is kind:
             parts = {name: self(getattr(value, name)) for name in ("data", "indices", "indptr")}
             return {"sparse": kind.__name__, **parts, "shape": list(map(int, value.shape))}
-        if FUNCTIONS.get(getattr(value, "__name__", "")) is value:
+        if any(value is function for function in FUNCTIONS.values()):
             return {"function": value.__name__}
         if kind is np.random.RandomState:
             return {"random": list(map(self, value.get_state()))}
@@ -183,7 +203,14 @@ class Reader:
     def _mapping(self, pairs: list) -> dict:
         good = all(isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], list | dict) for pair in pairs)
         require(good, "a mapping in it does not have keys")
-        return {self(key): self(value) for key, value in pairs}
+        values: list = []
+        for _, value in pairs:
+            match value:
+                case {"same": int(number)} if number < len(values) and isinstance(values[number], kernels.Kernel):
+                    values.append(values[number])
+                case _:
+                    values.append(self(value))
+        return dict(zip((self(key) for key, _ in pairs), values, strict=True))
 
     def _array(self, name: str) -> Any:
         if name not in self._known:
@@ -205,23 +232,14 @@ class Reader:
 
     def _sparse(self, kind: Callable, data: dict) -> Any:
         """A sparse matrix that refers to rows and columns that it has: SciPy would read other memory."""
-        parts = [self(data.get(name)) for name in ("data", "indices", "indptr")]
-        shape = np.asarray(self(data.get("shape"))).tolist()
-        arrays = all(type(part) is np.ndarray and part.ndim == 1 and part.dtype.isnative for part in parts)
-        require(
-            arrays
-            and parts[0].dtype.kind == "f"
-            and all(part.dtype.kind == "i" for part in parts[1:])
-            and isinstance(shape, list)
-            and len(shape) == 2
-            and all(type(length) is int and length > 0 for length in shape),
-            "a sparse matrix in it has parts that are not arrays",
-        )
         try:
-            found = kind(tuple(parts), shape=tuple(shape))
+            parts = tuple(self(data[name]) for name in ("data", "indices", "indptr"))
+            integers = all(part.dtype.kind == "i" and part.dtype.isnative for part in parts[1:])
+            found = kind(parts, shape=tuple(map(int, self(data["shape"]))))
             found.check_format(full_check=True)
-        except Exception as error:
+        except Exception as error:  # SciPy says it in many ways
             raise Unsound("a sparse matrix in it has parts that do not fit together") from error
+        require(integers and found.data.dtype.isnative, "a sparse matrix in it has parts that do not fit together")
         return found
 
     def _thing(self, name: str, parts: dict[str, Any]) -> Any:

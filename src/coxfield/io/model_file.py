@@ -18,11 +18,9 @@ import io
 import json
 import math
 import os
-import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
@@ -49,12 +47,12 @@ FORMAT = "coxfield model 6"
 MEMBER = "model.json"
 CHECKSUM = "sha256.txt"  # the member that has it
 
+START = b"PK\x03\x04"  # of an archive
 FILE_BYTES = 2**32
 DIRECTORY_BYTES = 2**21  # of the list of members at the end of the file
 MEMBERS = 10_000
 TEXT_BYTES = 2**24  # of a text in JSON
-NESTING = 400  # of lists and mappings in a text; a sum of a hundred kernels has 300
-CONTAINERS = 200_000  # lists and mappings in a text
+CONTAINERS = 200_000  # lists and mappings in a text; six hundred classes with a kernel each have fewer
 ENDINGS = (".json", ".npy", ".npz", ".txt")
 KINDS = "biufcSUmM"  # of arrays: booleans, numbers, text and dates; neither records nor objects, which would run code
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
@@ -67,9 +65,6 @@ ROWS = 16  # of a trial
 REMOTE = 240  # further rows of a trial, where scores are the largest
 VALUES = 10**8  # kernel values that a trial may take
 LARGEST = 1e250  # of a score of a mixture: far from the points it is a product with factors that are larger
-
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', flags=re.DOTALL)
-_NO_BRACKETS = bytes(set(range(256)).difference(b"[]{}"))
 
 
 class ModelFileError(ValueError):
@@ -149,7 +144,7 @@ def save(
         model = model._in_numpy()  # a file has no device
         try_out(model)
         archive = _archive(model, names, None if ids is None else TrainingIds(tuple(ids)))
-    except Unsound as error:
+    except (Unsound, RecursionError) as error:
         raise ModelFileError(f"The model cannot be saved, because {error}") from error
     with whole_file(path) as stream:
         stream.write(archive.getbuffer())
@@ -191,7 +186,7 @@ def _archive(model: LGCPClassifier, names: dict[str, Any], ids: TrainingIds | No
             training_ids.check_ids(ids, len(state["y_fit_"]))
             _add(archive, training_ids.MEMBER, training_ids.packed(ids))
         add_checksum(archive)
-    check_archive(buffer)
+    require(buffer.tell() <= FILE_BYTES, f"it would have {buffer.tell()} bytes, more than {FILE_BYTES}")
     return buffer
 
 
@@ -241,18 +236,20 @@ def _content(path: Path) -> bytes:
     """The bytes of a file, read once: another program may replace the file at any moment."""
     try:
         with path.open("rb") as stream:
-            check_archive(stream)
-            stream.seek(0)
-            return stream.read()
-    except BadZipFile as error:
-        raise ModelFileError(f"{path} is not a model that coxfield fit wrote") from error
+            size = os.fstat(stream.fileno()).st_size
+            require(size <= FILE_BYTES, f"it has {size} bytes, more than {FILE_BYTES}")
+            start = stream.read(len(START))
+            return start + stream.read(FILE_BYTES) if start == START else b""
     except PermissionError as error:
         raise ModelFileError(f"{path} cannot be read: change its permissions") from error
 
 
 def _read(content: bytes, path: Path) -> tuple[dict, dict[str, Any], bytes | None]:
     """What a file holds: the names of the columns, the state of the model, and the ids if there are any."""
-    check_archive(io.BytesIO(content))
+    try:
+        check_archive(content)
+    except BadZipFile as error:
+        raise ModelFileError(f"{path} is not a model that coxfield fit wrote") from error
     with ZipFile(io.BytesIO(content)) as archive:
         members = archive.namelist()
         if older_format.MEMBER in members:
@@ -293,7 +290,9 @@ def _read_older(archive: ZipFile, path: Path) -> tuple[dict, Reader]:
     _check_packed(archive)
     translation = older_format.Translation(lambda name: _array(archive, name))
     header = translation.description(structure, description)
-    return header, Reader(lambda name: _array(archive, name) if name not in translation.more else translation.more[name])
+    return header, Reader(
+        lambda name: _array(archive, name) if name not in translation.more else translation.more[name]
+    )
 
 
 def revived(state: dict[str, Any]) -> LGCPClassifier:
@@ -312,8 +311,11 @@ def try_out(model: LGCPClassifier) -> None:
     """
     with _refusing():
         model.get_params(deep=True)  # as `set_params` and `repr` need it
-        X = model.X_fit_
-        if any(X.shape[0] * _values_per_point(mixture) > VALUES for mixture in _given_mixtures(model)):
+        X, learned = model.X_fit_, hasattr(model, "mixture_")
+        used = model.kernel_.values() if isinstance(model.kernel_, dict) else [model.kernel_]
+        given = [mixture for mixture in used if isinstance(mixture, Mixture) and not learned]
+        factors = sum(mixture.n_reference * len(ladder.factors) for mixture in given for ladder in mixture.ladders)
+        if X.shape[0] * factors > VALUES:
             return  # the densities of all points would be computed first
         points = X[_rows(model)]
         scores = model._scores_of(points)
@@ -346,47 +348,21 @@ def _refusing() -> Iterator[None]:
         raise Unsound(f"it cannot predict its own points ({type(error).__name__}: {quoted(str(error))})") from error
 
 
-def _values_per_point(mixture: Mixture) -> int:
-    """How many kernel values the densities of one point take."""
-    return mixture.n_reference * sum(len(ladder.factors) for ladder in mixture.ladders)
-
-
-def _given_mixtures(model: LGCPClassifier) -> list[Mixture]:
-    """Mixtures that were given as kernels. One that was learned knows the densities of the points already."""
-    kernels = model.kernel_.values() if isinstance(model.kernel_, dict) else [model.kernel_]
-    return [kernel for kernel in kernels if isinstance(kernel, Mixture) and not hasattr(model, "mixture_")]
-
-
 # The archive: its limits, the headers of its arrays, and its checksum.
 
 
-class ShortReads(io.RawIOBase):
-    """A stream that refuses to read much at a time: `ZipFile` reads the list of members in one piece."""
-
-    def __init__(self, stream: IO[bytes]):
-        self._stream = stream
+class ShortReads(io.BytesIO):
+    """Bytes that refuse to be read many at a time: `ZipFile` reads the list of members in one piece."""
 
     def read(self, size: int | None = -1) -> bytes:
         """At most so many bytes; all that are left if there is no number."""
-        found = self._stream.read(DIRECTORY_BYTES + 1 if size is None or size < 0 else min(size, DIRECTORY_BYTES + 1))
+        found = super().read(DIRECTORY_BYTES + 1 if size is None or size < 0 else min(size, DIRECTORY_BYTES + 1))
         require(len(found) <= DIRECTORY_BYTES, "its list of members is too long")
         return found
 
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to another place."""
-        return self._stream.seek(offset, whence)
 
-    def tell(self) -> int:
-        """The place."""
-        return self._stream.tell()
-
-    def seekable(self) -> bool:
-        """Always."""
-        return True
-
-
-def check_archive(stream: IO[bytes]) -> None:
-    """Refuse a stream whose size, or whose members by their number, kind and size, are not those of a model.
+def check_archive(content: bytes) -> None:
+    """Refuse an archive whose members, by their number, kind and size, are not those of a model.
 
     Raises
     ------
@@ -395,9 +371,7 @@ def check_archive(stream: IO[bytes]) -> None:
     BadZipFile
         It is not an archive.
     """
-    size = stream.seek(0, os.SEEK_END)
-    require(size <= FILE_BYTES, f"it has {size} bytes, more than {FILE_BYTES}")
-    with ZipFile(ShortReads(stream)) as archive:
+    with ZipFile(ShortReads(content)) as archive:
         members = archive.infolist()
     require(len(members) <= MEMBERS, f"it has {len(members)} members, more than {MEMBERS}")
     require(len({member.filename for member in members}) == len(members), "two of its members have the same name")
@@ -409,18 +383,16 @@ def check_archive(stream: IO[bytes]) -> None:
         is_text = member.filename.endswith((".json", ".txt"))
         require(not is_text or member.file_size <= TEXT_BYTES, f"its member {name} is too long for a text")
     total = sum(member.file_size for member in members)
-    require(total <= size, f"its members claim {total} bytes, but the file has {size}")
+    require(total <= len(content), f"its members claim {total} bytes, but the file has {len(content)}")
 
 
 def parse(text: bytes, what: str) -> Any:
-    """A text in JSON that is neither too long nor too deep; this is known before it is parsed."""
-    require(len(text) <= TEXT_BYTES, f"{what} is too long")
-    require(text.isascii() and b"\0" not in text, f"{what} is not in the letters that `save` writes")
-    brackets = _STRING.sub(b"", text).translate(None, _NO_BRACKETS)
-    require(brackets.count(b"[") + brackets.count(b"{") <= CONTAINERS, f"{what} has too many parts")
-    steps = (1 if bracket in b"[{" else -1 for bracket in brackets)
-    require(max(accumulate(steps), default=0) <= NESTING, f"{what} is nested too deeply")
-    return json.loads(text)
+    """A text in JSON, which has not too many parts; this is known before it is parsed."""
+    require(text.count(b"[") + text.count(b"{") <= CONTAINERS, f"{what} has too many parts")
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise Unsound(f"{what} is nested too deeply") from error
 
 
 def _array(archive: ZipFile, name: str) -> NDArray:
@@ -464,7 +436,7 @@ def _check_packed(archive: ZipFile) -> None:
     packed = unpacked = 0
     for member in archive.infolist():
         if member.filename.endswith(".npz"):
-            with archive.open(member) as stream, ZipFile(ShortReads(stream)) as parts:
+            with archive.open(member) as stream, ZipFile(ShortReads(stream.read())) as parts:
                 known = all(part.compress_type in (ZIP_STORED, ZIP_DEFLATED) for part in parts.infolist())
                 require(known, f"its member {quoted(member.filename)} is not a sparse matrix")
                 unpacked += sum(part.file_size for part in parts.infolist())

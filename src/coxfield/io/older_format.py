@@ -7,13 +7,16 @@ name by name. So skops is not needed, nothing is built here, and what an older f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coxfield.io.requirements import Unsound, is_text, quoted, require
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
 
 MEMBER = "schema.json"
 DESCRIPTION = "coxfield.json"  # absent in format 2, which has a model as an object, and no checksum
@@ -124,6 +127,6 @@ class Translation:
 
 
 def _key(kind: Any, key: str) -> Any:
-    make = KEYS.get(kind.get("__class__")) if isinstance(kind, dict) else None
-    require(make is not None, "a mapping in its structure does not have keys")
-    return make(key)
+    name = kind.get("__class__") if isinstance(kind, dict) else None
+    require(name in KEYS, "a mapping in its structure does not have keys")
+    return KEYS[str(name)](key)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,15 +40,15 @@ def is_number(value: Any) -> bool:
 
     Examples
     --------
-    >>> is_number(1.5), is_number(np.float32(2)), is_number(float("nan")), is_number(True), is_number("1")
+    >>> is_number(1.5), is_number(2), is_number(float("nan")), is_number(True), is_number("1")
     (True, True, False, False, False)
     """
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(float(value)))
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def is_integer(value: Any) -> bool:
     """Whether a value is one integer."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    return type(value) is int
 
 
 def is_text(value: Any) -> bool:
