@@ -36,7 +36,7 @@ def entry(data, *names):
         place = place[key]
         if isinstance(place, dict):
             place = place.get("parts") or place.get("tuple") or place.get("mapping")
-        if name not in place and not isinstance(name, int):  # of a mapping
+        if isinstance(place, list) and not isinstance(name, int):  # of a mapping
             place, name = next((pair, 1) for pair in place if pair[0] == name)
         key = name
     return place, key

@@ -58,7 +58,7 @@ def test_a_file_that_was_changed_to_a_sound_one_is_another_model(mixture):
 @pytest.mark.parametrize("where", [["verbose"], ["kernel_", "ladders", 0, "transform"], ["kernel_"]])
 def test_types_that_a_model_has_no_need_of_are_named_and_refused(mixture, name, where):
     change(mixture, where, {"type": name, "parts": {}})
-    with pytest.raises(ModelFileError, match="because it contains .*, which a model file does not hold for") as caught:
+    with pytest.raises(ModelFileError, match=r"because it contains .*, which a model file does not hold for") as caught:
         model_file.load(mixture)
     assert str(caught.value).isascii()
     assert str(caught.value).isprintable()
@@ -163,7 +163,7 @@ def test_arrays_that_no_fit_makes_are_refused(mixture, names, edit, clause):
     [
         (["n_features_in_"], 3, "n_features_in_ is not 2"),
         (["n_features_in_"], "2", "n_features_in_ is not 2"),
-        (["kernel_"], None, "a kernel is a NoneType"),
+        (["kernel_"], None, "it has a table of a mixture, but not a mixture"),
         (["X_fit_"], ..., "the model has no X_fit_"),
         (["newer_"], 1, "the model has a part .* that no fit makes"),
         ([*LADDER, "newer"], 1, "a Ladder in it does not have the parts of one"),
@@ -239,7 +239,6 @@ def test_a_compressed_file_is_refused(mixture):
         ("indptr", lambda a: a + 10**6),
         ("data", lambda a: a[:-1]),
         ("data", lambda a: a[:, None]),
-        ("data", lambda a: a.astype(">f8")),
     ],
 )
 def test_sparse_points_that_refer_to_other_memory_are_refused(path, part, edit):

@@ -330,7 +330,7 @@ KERNELS = st.recursive(
     max_leaves=4,
 )
 TRANSFORMS = st.sampled_from(
-    ["raw", "standardised", "whitened", "principal", "compressed", "compressed, whitened", PCA(1), StandardScaler()]
+    ["raw", "standardised", "whitened", "compressed", "compressed, whitened", PCA(1), StandardScaler()]
 )
 BANKS = st.lists(st.builds(Member, KERNELS | st.none(), TRANSFORMS), min_size=1, max_size=2)
 FITS = st.builds(LGCPClassifier, BANKS, mean=st.floats(-1, 1), learn_mean=st.booleans()) | st.builds(
@@ -338,12 +338,12 @@ FITS = st.builds(LGCPClassifier, BANKS, mean=st.floats(-1, 1), learn_mean=st.boo
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=30, deadline=None)
 @given(
     model=FITS,
     n=st.integers(8, 30),
     dtype=st.sampled_from([np.float32, np.float64]),
-    labels=st.sampled_from([np.array(["a", "b", "c"]), np.array([-3, 0, 9]), np.array([0.5, 1.5, 2.5])]),
+    labels=st.sampled_from([np.array(["a", "b", "c"]), np.array([-3, 0, 9]), np.array([0.0, 2.0, 5.0])]),
     weighted=st.booleans(),
     seed=st.integers(0, 999),
 )

@@ -171,5 +171,5 @@ def test_sparse_matrices_are_read_and_checked(path, monkeypatch):
         with pytest.raises(ModelFileError, match="a sparse matrix in it has parts that do not fit together"):
             load_with(wrong)
     monkeypatch.setattr(model_file, "FREE_BYTES", 10**5)
-    with pytest.raises(ModelFileError, match="its sparse matrices take 8000.* bytes when they are unpacked"):
+    with pytest.raises(ModelFileError, match=r"its sparse matrices take 8000.* bytes when they are unpacked"):
         load_with(points(data=np.zeros(10**6)))

@@ -125,6 +125,10 @@ class Writer:
             return self._array(value)
         return self._thing(value)
 
+    def parts(self, parts: dict[str, Any]) -> dict[str, Any]:
+        """The data of all parts, in an order that does not depend on how they were made."""
+        return {name: self(parts[name]) for name in sorted(parts)}
+
     def _mapping(self, mapping: Mapping) -> Any:
         """Keys and values. Classes that are given the same kernel share what is learned, so it is written once."""
         first: dict[int, int] = {}
@@ -145,7 +149,7 @@ class Writer:
     def _thing(self, value: Any) -> Any:
         kind = type(value)
         if TYPES.get(kind.__name__) is kind:
-            return {"type": kind.__name__, "parts": {name: self(part) for name, part in parts_of(value).items()}}
+            return {"type": kind.__name__, "parts": self.parts(parts_of(value))}
         if SPARSE.get(kind.__name__) is kind:
             parts = {name: self(getattr(value, name)) for name in ("data", "indices", "indptr")}
             return {"sparse": kind.__name__, **parts, "shape": list(map(int, value.shape))}

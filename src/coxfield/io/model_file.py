@@ -171,8 +171,7 @@ def _parts(model: LGCPClassifier) -> dict[str, Any]:
 def _archive(model: LGCPClassifier, names: dict[str, Any], ids: TrainingIds | None) -> io.BytesIO:
     """The bytes of a file. What is in them is checked as `load` does it."""
     write = Writer()
-    data = {name: write(part) for name, part in _parts(model).items()}
-    text = json.dumps({"format": FORMAT, **names, "model": data}).encode()
+    text = json.dumps({"format": FORMAT, **names, "model": write.parts(_parts(model))}).encode()
     found = parse(text, "its text")
     state = _state(found["model"], Reader(write.arrays.__getitem__))
     check_header(found, state["n_features_in_"], has_ids=ids is not None)
@@ -239,7 +238,7 @@ def _content(path: Path) -> bytes:
             size = os.fstat(stream.fileno()).st_size
             require(size <= FILE_BYTES, f"it has {size} bytes, more than {FILE_BYTES}")
             start = stream.read(len(START))
-            return start + stream.read(FILE_BYTES) if start == START else b""
+            return start + stream.read(size) if start == START else b""
     except PermissionError as error:
         raise ModelFileError(f"{path} cannot be read: change its permissions") from error
 
