@@ -84,6 +84,7 @@ MODELS = {
     "by class, booleans": (LGCPClassifier({False: RBF(1.0), True: RBF(0.5)}, selection=None), X, CODES == 1, None),
     "ranked": (LGCPClassifier(Member(transform=NormalScores())), X, NAMES, None),
     "random state": (LGCPClassifier(Member(transform=PCA(1, random_state=np.random.RandomState(3)))), X, NAMES, None),
+    "columns of a frame": (LGCPClassifier(categorical_features=pd.Index([])), X, NAMES, None),
     "kernel that is called": (LGCPClassifier(RBF(1.0) + DotProduct(), selection=None), X, NAMES, None),
 }
 

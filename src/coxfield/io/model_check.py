@@ -226,7 +226,7 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     if isinstance(value, dict):
         return all(map(_is_plain, value.values()))
-    return value is None or isinstance(value, str | int | float) or (type(value) is np.ndarray and value.dtype != "O")
+    return value is None or isinstance(value, str | int | float) or type(value) is np.ndarray
 
 
 def _used_kernels(state: dict[str, Any], classes: list) -> Any:

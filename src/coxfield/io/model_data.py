@@ -123,6 +123,8 @@ class Writer:
             return self._mapping(value)
         if isinstance(value, np.ndarray):
             return self._array(value)
+        if hasattr(value, "__array__") and not sparse.issparse(value):  # names of columns from a data frame
+            return self._array(np.asarray(value))
         return self._thing(value)
 
     def parts(self, parts: dict[str, Any]) -> dict[str, Any]:

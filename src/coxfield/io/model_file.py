@@ -32,7 +32,7 @@ from coxfield import LGCPClassifier, __version__
 from coxfield.io import older_format, training_ids
 from coxfield.io.model_check import check_header, checked_state
 from coxfield.io.model_data import Reader, Writer
-from coxfield.io.requirements import Unsound, quoted, require
+from coxfield.io.requirements import Unsound, brief, quoted, require
 from coxfield.io.training_ids import TrainingIds
 from coxfield.kernels.mixture import Mixture
 from coxfield.utils.whole_files import whole_file
@@ -61,6 +61,7 @@ RATIO = 16  # by which larger ones may have been compressed; column numbers are 
 CHUNK = 2**20  # bytes that are read at a time
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # when all members were written: the same model is the same bytes
 
+LETTERS = 300  # of what a check of the estimator says
 ROWS = 16  # of a trial
 REMOTE = 240  # further rows of a trial, where scores are the largest
 VALUES = 10**8  # kernel values that a trial may take
@@ -198,7 +199,7 @@ def _state(data: Any, read: Reader) -> dict[str, Any]:
     try:
         return checked_state({name: read(part) for name, part in data.items()})
     except (TypeError, ValueError) as error:
-        raise error if isinstance(error, Unsound) else Unsound(" ".join(str(error).split())) from error
+        raise error if isinstance(error, Unsound) else Unsound(brief(str(error), LETTERS)) from error
 
 
 def load(path: Path) -> SavedModel:

@@ -31,8 +31,13 @@ def quoted(value: Any) -> str:
     >>> quoted("a b")
     "'a b'"
     """
-    text = " ".join(repr(value).split()).encode("ascii", "backslashreplace").decode()
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
+    return brief(repr(value), MOST_LETTERS)
+
+
+def brief(text: str, most: int) -> str:
+    """A text in letters that can be written everywhere, on one line, and not longer than `most`."""
+    text = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def is_number(value: Any) -> bool:
