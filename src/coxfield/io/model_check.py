@@ -75,6 +75,11 @@ VALUES = 2**27  # coordinates of all points in a representation; more only if th
 LARGEST = 100_000  # of a parameter that is a number of things, such as components or quantiles
 LIMITS = {"degree": 16, "sample_steps": 1_000}  # of parameters by which coordinates multiply
 STEPS = 20  # of a pipeline
+INNER = (
+    (Pipeline, "steps"),
+    (Beside, "representation"),
+    (PowerTransformer, "_scaler"),
+)  # attributes that `_inner` checks
 KINDS = ("number", "yes or no", "ordered", "date", "category", "id", "empty")  # of columns
 
 
@@ -373,20 +378,13 @@ def check_transformer(transform: Any) -> None:
     """Refuse a transformer, fitted or not, that is not of a known type, or whose parameters could do harm."""
     kind = type(transform)
     require(kind in TRANSFORMERS, f"a representation is a {kind.__name__}, which is not one of {NAMES}")
+    for inner in _inner(transform):
+        check_transformer(inner)
     for name, value in vars(transform).items():
+        if (kind, name) in INNER:
+            continue
         what = f"{name} of a {kind.__name__}"
-        if kind is Pipeline and name == "steps":
-            pairs = type(value) is list and all(type(step) is tuple and len(step) == 2 for step in value)
-            require(pairs and 0 < len(value) <= STEPS, f"a Pipeline does not have 1 to {STEPS} steps")
-            require(all(is_text(step[0]) for step in value), "the name of a step of a Pipeline is not text")
-            for _, step in value:
-                check_transformer(step)
-        elif kind is Beside and name == "representation" and value is not None:
-            check_transformer(value)
-        elif kind is PowerTransformer and name == "_scaler":
-            require(type(value) is StandardScaler, f"{what} is not a StandardScaler")
-            check_transformer(value)
-        elif kind is FunctionTransformer and name in ("func", "inverse_func"):
+        if kind is FunctionTransformer and name in ("func", "inverse_func"):
             known = value is None or any(value is each for each in FUNCTIONS.values())
             require(known, f"{what} is not a function of NumPy")
         elif name in ("memory", "kw_args", "inv_kw_args"):
@@ -400,6 +398,21 @@ def check_transformer(transform: Any) -> None:
             limit, listed = LIMITS.get(name, LARGEST), value if type(value) in (list, tuple) else [value]
             large = any(is_integer(each) and abs(int(each)) > limit for each in listed)
             require(not large, f"{what} is {quoted(value)}, and {limit} is the most that is loaded")
+
+
+def _inner(transform: Any) -> list:
+    """The transformers that another one is made of."""
+    if type(transform) is Pipeline:
+        steps = transform.steps
+        pairs = type(steps) is list and all(type(step) is tuple and len(step) == 2 for step in steps)
+        require(pairs and 0 < len(steps) <= STEPS, f"a Pipeline does not have 1 to {STEPS} steps")
+        require(all(is_text(name) for name, _ in steps), "the name of a step of a Pipeline is not text")
+        return [step for _, step in steps]
+    if type(transform) is Beside:
+        return [] if transform.representation is None else [transform.representation]
+    scaler = vars(transform).get("_scaler") if type(transform) is PowerTransformer else None
+    require(scaler is None or type(scaler) is StandardScaler, "_scaler of a PowerTransformer is not a StandardScaler")
+    return [] if scaler is None else [scaler]
 
 
 def _width(transform: Any, n: int, d: int) -> int:
@@ -431,7 +444,7 @@ def _width_by_arrays(transform: Any, n: int, d: int) -> int:
         require_arrays(more, {"labels_ + 1": "n codes l"}, {"n": n, "l": sizes["c"] + 1}, " of a Whitening")
         require(is_number(parts.get("shrinkage_")), "shrinkage_ of a Whitening is not a number")
     if kind is PowerTransformer and transform.standardize:
-        require("_scaler" in parts, "a PowerTransformer has no _scaler")
+        require(parts.get("_scaler") is not None, "a PowerTransformer has no _scaler")
         _width_by_arrays(transform._scaler, n, d)
     return sizes.get("w", d)
 
