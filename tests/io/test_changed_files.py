@@ -169,6 +169,7 @@ def test_arrays_that_no_fit_makes_are_refused(mixture, names, edit, clause):
         ([*LADDER, "newer"], 1, "a Ladder in it does not have the parts of one"),
         (["kernel_", "log_densities"], None, "the mixture has no densities"),
         ([*LADDER, "name"], 7, "the name of a representation is not text"),
+        (["verbose"], 10**30, "it holds the integer 10*, which is too large"),
         (["n_jobs"], 10**9, "n_jobs is 1000000000"),
         (["loo_error_"], float("nan"), "loo_error_ is nan"),
     ],

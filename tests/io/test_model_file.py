@@ -331,7 +331,7 @@ KERNELS = st.recursive(
     max_leaves=4,
 )
 TRANSFORMS = st.sampled_from(
-    ["raw", "standardised", "whitened", "compressed", "compressed, whitened", PCA(1), StandardScaler()]
+    ["raw", "standardised", "whitened", "compressed", "compressed, whitened", PCA(2), StandardScaler()]
 )
 BANKS = st.lists(st.builds(Member, KERNELS | st.none(), TRANSFORMS), min_size=1, max_size=2)
 FITS = st.builds(LGCPClassifier, BANKS, mean=st.floats(-1, 1), learn_mean=st.booleans()) | st.builds(

@@ -84,6 +84,7 @@ TYPES: dict[str, type] = {kind.__name__: kind for kind in (*RECORDS, *KERNELS, *
 SPARSE = {kind.__name__: kind for kind in (sparse.csr_array, sparse.csr_matrix)}
 #: Functions of one number that `FunctionTransformer` may have.
 FUNCTIONS = {name: each for name, each in vars(np).items() if isinstance(each, np.ufunc) and each.nin == each.nout == 1}
+LARGEST_INTEGER = 2**63  # NumPy computes with smaller ones
 LAST_LETTER = 0x10FFFF  # the largest number of a letter in Unicode
 
 
@@ -181,7 +182,10 @@ class Reader:
     def __call__(self, data: Any) -> Any:
         """The value of some data."""
         match data:
-            case None | bool() | int() | float():
+            case None | bool() | float():
+                return data
+            case int():
+                require(abs(data) < LARGEST_INTEGER, f"it holds the integer {quoted(data)}, which is too large")
                 return data
             case str():
                 require(is_text(data), f"it holds {quoted(data)}, which is not text")
