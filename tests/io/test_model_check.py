@@ -73,6 +73,13 @@ def test_every_attribute_of_a_fit_is_known(name):
         checked_state({**state_of(name), "newer_": 1.0})
 
 
+def test_a_learned_mixture_is_over_the_training_points_whatever_a_file_says():
+    state = state_of("mixture")
+    found = checked_state({**state, "kernel_": replace(state["kernel_"], X=X + 1, counts=None)})
+    assert found["kernel_"].X is found["X_fit_"]
+    assert found["kernel_"].counts is found["_weights"]
+
+
 def test_names_of_features_pass():
     for kind in (str, object):
         checked_state({**state_of("one kernel"), "feature_names_in_": np.array(["a", "b"], dtype=kind)})
@@ -139,6 +146,7 @@ WRONG = [
     ("one kernel", {"n_jobs": "many"}, "n_jobs is 'many'"),
     ("one kernel", {"mean": {"a": np.exp}}, "mean is not made of numbers and names"),
     ("one kernel", {"kernel": RBF(np.nan)}, "length_scale of RBF is nan"),
+    ("one kernel", {"kernel": [Member(Member())]}, "a kernel is a Member, which is not a kernel"),
     ("one kernel", {"kernel": [3]}, "a kernel is a int, which is not a kernel"),
     ("one kernel", {"kernel": [Member(transform=3)]}, "a representation is a int, which is not one of"),
     ("one kernel", {"kernel": [Member(alphas=np.exp)]}, "alphas of a member are not numbers"),

@@ -219,9 +219,9 @@ def _checked_given(kernel: Any) -> Any:
         require(_is_plain(kernel.alphas), "alphas of a member are not numbers")
         if not isinstance(kernel.transform, str):
             check_transformer(kernel.transform)
-        _checked_given(kernel.kernel)
-    elif kernel is not None:
-        check_kernel(kernel)
+    inner = kernel.kernel if type(kernel) is Member else kernel
+    if inner is not None:
+        check_kernel(inner)
     return kernel
 
 
@@ -240,8 +240,7 @@ def _used_kernels(state: dict[str, Any], classes: list) -> Any:
     if "mixture_" in state:
         require(type(kernel) is Mixture, "it has a table of a mixture, but not a mixture")
         require(kernel.log_densities is not None, "the mixture has no densities")
-        if kernel.X is None:  # the training points, which are in the file once
-            kernel = _over_rows(kernel, X, state["_weights"], state.get("_chosen_from"))
+        kernel = _over_rows(kernel, X, state["_weights"], state.get("_chosen_from"))
     if isinstance(kernel, dict):
         require(kernel.keys() == set(classes), "kernel_ has wrong classes")
         return {label: _used(kernel[label], X.shape[1]) for label in classes}
@@ -249,7 +248,10 @@ def _used_kernels(state: dict[str, Any], classes: list) -> Any:
 
 
 def _over_rows(mixture: Mixture, X: Any, weights: Any, chosen_from: Any) -> Mixture:
-    """A mixture over the training points; in files of format 4 and before, over those that it was chosen from."""
+    """A mixture over the training points, which it does not hold itself: they are in the file once.
+
+    In files of format 4 and before, these are the points that it was chosen from.
+    """
     listed = [log_q for log_q in mixture.log_densities or () if type(log_q) is np.ndarray and log_q.ndim == 2]
     if chosen_from is not None and any(log_q.shape[1] != X.shape[0] for log_q in listed):
         X, weights = X[chosen_from], None if weights is None else weights[chosen_from]

@@ -45,22 +45,14 @@ class Translation:
     def description(self, structure: dict, description: Any) -> dict:
         """Names of columns and the model, as they are in a file of today."""
         if description is not None:
-            return {**description, "model": self.model(structure)}
+            return {**description, "model": self._parts(structure)}
         found = {name: self.value(node) for name, node in structure["content"].items() if name != "model"}
         held = structure["content"].get("model")
         require(isinstance(held, dict), "there is no model in it")
         name = held.get("__class__")
         require(name == "LGCPClassifier", f"it holds a {name if is_text(name) else quoted(name)}, not a model")
         require(isinstance(held.get("content"), dict), "its model is empty")
-        return {**found, "model": self.model(held["content"])}
-
-    def model(self, node: Any) -> dict[str, Any]:
-        """The parts of a model. A mixture that was learned from its points does not hold them again."""
-        parts = self._parts(node)
-        kernel = parts.get("kernel_")
-        if "mixture_" in parts and isinstance(kernel, dict) and kernel.get("type") == "Mixture":
-            kernel["parts"].update(X=None, counts=None)
-        return parts
+        return {**found, "model": self._parts(held["content"])}
 
     def value(self, node: Any) -> Any:
         """The data of a node."""
