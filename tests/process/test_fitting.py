@@ -20,7 +20,7 @@ from coxfield.process import (
     fitting,
     poisson_process,
 )
-from coxfield.process.fitting import Settings, correlation_length, covariance_family
+from coxfield.process.fitting import Bounds, Settings, correlation_length
 
 SQUARE = Window([(0, 1), (0, 1)])
 TRUTH = LogGaussianCoxProcess(1.5 * Matern(0.06, nu=1.5), np.log(400) - 0.75)
@@ -33,26 +33,21 @@ METHODS = [
 ]
 
 
-def settings(**how):
-    values = {"method": "contrast", "statistic": "pcf", "q": 0.25, "p": 2.0, "r_min": None, "r_max": None}
-    values |= {"correction": None, "trend": (), "covariates": None, "kernel": Matern(1.0, nu=1.5)}
-    return Settings(**(values | how))
-
-
 @pytest.mark.parametrize("method", ["palm", "composite"])
 def test_pair_likelihoods_are_those_of_a_double_loop(method):
-    curve = covariance_family(Matern(1.0, nu=1.5))
-    objective = fitting._pair_likelihood(PATTERN, settings(method=method), None, curve, 0.1)
+    kernel = Matern(1.0, nu=1.5)
+    objective = fitting.objective(PATTERN, Settings(kernel, method, r_max=0.1), None)
     d = np.linalg.norm(PATTERN.points[:, None] - PATTERN.points, axis=2)
     close = d[(d < 0.1) & ~np.eye(len(d), dtype=bool)]
     n, r = len(PATTERN), np.linspace(0, 0.1, 20001)
     measure = n * (n - 1) * 2 * np.pi * r * (1 - 4 * r / np.pi + r**2 / np.pi)
     values = []
     for v, f in ((1.0, 0.05), (2.0, 0.1)):
-        expected = np.trapezoid(measure * np.exp(curve(r, v, f)), r)
-        logs = curve(close, v, f).sum()
+        scaled = v * Matern(f, nu=1.5)
+        expected = np.trapezoid(measure * np.exp(scaled([[0.0]], r[:, None])[0]), r)
+        logs = scaled([[0.0]], close[:, None]).sum()
         naive = expected - logs if method == "palm" else len(close) * np.log(expected) - logs
-        values.append((objective(v, f), naive))
+        values.append((float(objective.at(kernel, v, f)), naive))
     (a, naive_a), (b, naive_b) = values
     # Bins of R / 2048, and an integral over 512 steps and 256 directions: relative errors below 1e-4 of the pairs.
     assert abs((a - b) - (naive_a - naive_b)) < 1e-4 * len(close)
@@ -159,9 +154,11 @@ def test_no_clustering_is_one_sentence():
     ],
 )
 def test_bounds_are_told_of(found, sentence):
+    kernel = Matern(1.0, nu=0.5)
+    bounds = Bounds.of(kernel, 0.1, SQUARE)
     with pytest.warns(FitWarning, match=sentence):
-        fitting._warn_of_bounds(found, Matern(1.0, nu=0.5), 0.1, SQUARE)
-    fitting._warn_of_bounds((1.0, 0.1), Matern(1.0, nu=0.5), 0.1, SQUARE)  # warnings are errors here
+        fitting._warn_of_bounds(found, kernel, 0.1, bounds)
+    fitting._warn_of_bounds((1.0, 0.1), kernel, 0.1, bounds)  # warnings are errors here
 
 
 @pytest.mark.parametrize(
