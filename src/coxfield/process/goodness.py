@@ -246,12 +246,11 @@ def residuals(fit: FittedIntensity, bandwidth: float | None = None, grid: Grid |
     volumes = window.cell_volumes(grid.shape)
     counts = np.bincount(grid.cells_in_box(pattern.points), minlength=volumes.size).reshape(grid.shape)
     rate = np.exp(fit.trend_(grid.centres())).reshape(grid.shape) if fit.trend_ is not None else pattern.rate
-    expected = rate * volumes
     mass = _smooth(volumes, grid, b)
     inside = volumes > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.where(inside, _smooth(counts - expected, grid, b) / mass, np.nan)
-        variances = _smoothed_variance(fit, grid, expected, b) / mass**2
+        values = np.where(inside, _smooth(counts - rate * volumes, grid, b) / mass, np.nan)
+        variances = _smoothed_variance(fit, grid, rate, volumes, b) / mass**2
     return Residuals(grid, values, np.where(inside, np.sqrt(variances), np.nan), b)
 
 
@@ -271,19 +270,20 @@ def _smooth(values: NDArray, grid: Grid, b: float, power: int = 1) -> NDArray:
     return around[tuple(slice(n) for n in grid.shape)]
 
 
-def _smoothed_variance(fit: FittedIntensity, grid: Grid, expected: NDArray, b: float) -> NDArray:
+def _smoothed_variance(fit: FittedIntensity, grid: Grid, rate: NDArray | float, volumes: NDArray, b: float) -> NDArray:
     """Variance of smoothed counts at every cell: Poisson noise, and covariances lambda lambda (g - 1) in the window.
 
-    The latter is that of an even intensity of the local size, without the edge.
+    The product of two Gaussian kernels is one of the distance of u and v, times a narrower one of their midpoint. Of
+    the latter it is asked whether it lies in the window, instead of u and v: errors near the edge are rather too large.
     """
-    noise = _smooth(expected, grid, b, power=2)
+    noise = _smooth(rate * volumes, grid, b, power=2)
     padded = [fft.next_fast_len(2 * n) for n in grid.shape]
     steps = [step * n * fft.fftfreq(n) for step, n in zip(grid.spacing, padded, strict=True)]
     lags = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, len(padded))
     extra = np.expm1(values_of(fit.kernel_, np.zeros((1, len(padded))), lags)[0]).reshape(padded)
     spectrum = np.abs(fft.fftn(_kernel_on(grid, b, padded))) ** 2 * fft.fftn(extra).real
     clustered = float(spectrum.mean()) * grid.cell_volume**2
-    return noise + clustered * (expected / grid.cell_volume) ** 2
+    return noise + clustered * _smooth(rate**2 * volumes, grid, b / np.sqrt(2))
 
 
 def third_order(pattern: PointPattern, correlation: Callable[[NDArray], NDArray], r=None) -> Summary:

@@ -7,15 +7,16 @@ asked of it, and `FittedTypes` one process per type of points.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from coxfield.geometry.quadrature import integrate
 from coxfield.geometry.window import Window, check_points
-from coxfield.kernels.sklearn_tree import values_of
+from coxfield.kernels.sklearn_tree import rescale, values_of
 from coxfield.process.densities import (
     check_in_dimension,
     check_kernel,
@@ -25,11 +26,12 @@ from coxfield.process.densities import (
     variance,
 )
 from coxfield.process.fields import AT_ONCE, Grid, Intensity, embed
-from coxfield.process.fitting import FitWarning, Settings, Trend, correlation_length, estimate
+from coxfield.process.fitting import FitWarning, Settings, correlation_length, estimate
 from coxfield.process.goodness import Envelope, Residuals, envelope, residuals
-from coxfield.process.intervals import Bootstrap
+from coxfield.process.intervals import Bootstrap, invert_tests, of_difference
 from coxfield.process.poisson import draw_from
 from coxfield.process.posterior import Posterior, latent_posterior
+from coxfield.process.trend import ShiftedTrend, Trend
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
 
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
 CELLS_PER_LENGTH = 5  # of a simulation: the correlation of neighbouring cells is then above 0.8
+CELLS_PER_SPACING = 10  # at most, of a simulation for a test; spacing is that of points on a lattice
 RESOLUTIONS = {1: (256, 4096), 2: (64, 512), 3: (16, 64)}  # fewest and most cells along the longest side
 
 
@@ -339,6 +342,52 @@ class FittedCoxProcess:
                             continue
                     done(1)
         return Bootstrap(tuple(self.estimates_), np.array(list(self.estimates_.values())), np.array(estimates))
+
+    def intervals(self, level: float = 0.9, n: int = 39, *, random_state=None) -> dict[str, tuple[float, float]]:
+        """Intervals of the parameters by inverted tests, slower and better with few points than those of `bootstrap`.
+
+        Values of variance and length that n simulated patterns each do not contradict are in the intervals. If the
+        pattern does not bound a parameter, its interval ends at 0 or infinity. The interval of the mean,
+        log(rate) - C(0)/2, joins those of both terms. Coefficients of a trend have the intervals of `bootstrap`.
+
+        Parameters
+        ----------
+        level : float
+            Probability with which an interval holds the truth.
+        n : int
+            Patterns for each of up to 30 values.
+        random_state : int, RandomState instance, numpy Generator or None
+
+        Returns
+        -------
+        dict name -> (low, high)
+        """
+        n, rng = whole_number("n", n, least=9), generator(random_state)
+        # Pairs much closer than the mean spacing are few, so that finer cells would change little.
+        spacing = self.pattern.rate ** (-1 / self.pattern.window.dimension)
+        finest = int(np.ceil(CELLS_PER_SPACING * self.pattern.window.lengths.max() / spacing))
+
+        def draw(v: float, factor: float, size: int) -> list[PointPattern]:
+            process = self._changed(v, factor)
+            return process.simulate(size, resolution=min(max(process.grid().shape), finest), random_state=rng)
+
+        found, error = invert_tests(self.pattern, self.settings, draw, level, n)
+        if self.trend_ is not None:
+            more = self.bootstrap(n, random_state=rng).intervals(level)
+            return {name: found.get(name, more[name]) for name in self.estimates_}
+        v = self.variance_
+        low, high = found.setdefault("variance", (v, v))
+        found.setdefault("correlation_length", (self.correlation_length_, self.correlation_length_))
+        rate, half = np.log(self.pattern.rate), norm.ppf((1 + level) / 2) * error
+        found["mean"] = of_difference((rate, rate - half, rate + half), (v / 2, min(low, v) / 2, max(high, v) / 2))
+        return found
+
+    def _changed(self, v: float, factor: float) -> FittedCoxProcess:
+        """The same rate or trend with another variance and another factor of the length scales."""
+        given = self.settings.kernel
+        kernel = rescale(given, factor, v / variance(given, self.pattern.window.dimension))
+        mean = np.log(self.pattern.rate) - v / 2 if self.trend_ is None else ShiftedTrend(self.trend_, v / 2)
+        return replace(self, kernel_=kernel, mean_=mean)
 
     def envelope(self, statistic="pcf", n: int = 199, *, level: float = 0.95, r=None, random_state=None) -> Envelope:
         """Compare a summary of the pattern with those of n patterns of the fitted process; see `envelope`."""
