@@ -118,7 +118,7 @@ def coverage(name, seed, n, n_draws):
 def run(quick=False, only=STAGES, n=200, n_spatstat=200, n_coverage=40, n_draws=39, largest=1000):
     """Simulate, fit, save the records, print the tables."""
     if quick:
-        n, n_spatstat, n_coverage, n_draws = 6, 3, 1, 9
+        n, n_spatstat, n_coverage, n_draws = 6, 3, 1, 19
     records = json.loads(RESULTS.read_text()) if RESULTS.exists() and not quick else {}
     for seed, name in enumerate(SETTINGS):
         count = SETTINGS[name][2]

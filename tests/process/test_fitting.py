@@ -202,6 +202,21 @@ def test_what_fits_refuse(pattern, how, sentence):
             LogGaussianCoxProcess.fit(pattern, **how)
 
 
+def test_cells_of_covariates_count_by_how_much_of_them_lies_in_the_window():
+    # Cells of an image often have their centres on the rim of the window, so that half of a cell lies outside.
+    image = Grid(Window([(-0.05, 1.05), (-0.05, 1.05)]), (11, 11))
+    height = np.cos(2 * image.centres()[:, 0]).reshape(image.shape)
+    fine = Grid.over(SQUARE, 20)  # halves and quarters of the same cells
+    split = np.repeat(np.repeat(height, 2, axis=0), 2, axis=1)[1:-1, 1:-1]
+    pattern = poisson_process(200, SQUARE, random_state=0)
+    ring = pattern.clipped(PolygonWindow([(0, 0), (1, 0), (1, 1), (0, 1)]))
+    found = [
+        fit_trend(some, ["h"], Covariates(grid, {"h": values})).coefficients
+        for some, grid, values in ((pattern, fine, split), (pattern, image, height), (ring, image, height))
+    ]
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-6)
+
+
 def test_covariates_cover_the_window():
     with pytest.raises(ValueError, match=r"'h' has the shape \(2,\), but the grid has \(4, 4\) cells"):
         Covariates(Grid.over(SQUARE, 4), {"h": [1.0, 2.0]})

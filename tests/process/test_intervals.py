@@ -42,11 +42,11 @@ def test_ends_are_where_smoothed_p_values_cross():
 
 
 def test_a_clustered_pattern_bounds_its_parameters():
-    pattern = LogGaussianCoxProcess(2.0 * Matern(0.05, nu=1.5), np.log(200) - 1).sample(
+    pattern = LogGaussianCoxProcess(2.0 * Matern(0.05, nu=1.5), np.log(300) - 1).sample(
         SQUARE, resolution=64, random_state=3
     )
     fit = LogGaussianCoxProcess.fit(pattern, Matern(nu=1.5))
-    found = fit.intervals(0.9, 9, random_state=0)
+    found = fit.intervals(0.9, 19, random_state=0)
     assert list(found) == list(fit.estimates_)
     for name, (low, high) in found.items():
         assert low < fit.estimates_[name] < high
@@ -54,7 +54,7 @@ def test_a_clustered_pattern_bounds_its_parameters():
 
 
 def test_a_poisson_pattern_does_not_bound_the_variance_from_below():
-    pattern = poisson_process(100, SQUARE, random_state=0)
+    pattern = poisson_process(60, SQUARE, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)
         fit = LogGaussianCoxProcess.fit(pattern, FIXED)
@@ -68,15 +68,15 @@ def test_a_poisson_pattern_does_not_bound_the_variance_from_below():
 def test_what_is_fixed_stays_and_a_trend_has_intervals():
     (pattern,) = drawn(1.0, 1, np.random.default_rng(1))
     both = LogGaussianCoxProcess.fit(pattern, ConstantKernel(0.7, "fixed") * FIXED)
-    found = both.intervals(0.9, 9, random_state=0)
+    found = both.intervals(0.9, 19, random_state=0)
     assert found["variance"] == (both.variance_, both.variance_)
     assert found["mean"][0] < both.mean_ < found["mean"][1]
     trended = LogGaussianCoxProcess.fit(pattern, FIXED, trend="x")
-    some = trended.intervals(0.9, 9, random_state=0)
+    some = trended.intervals(0.9, 19, random_state=0)
     assert list(some) == ["variance", "correlation_length", "intercept", "x"]
     assert some["x"][0] < trended.estimates_["x"] < some["x"][1]
-    with pytest.raises(ValueError, match="n must be a whole number of at least 9, got 3"):
-        both.intervals(n=3)
+    with pytest.raises(ValueError, match="n must be a whole number of at least 19, got 9"):
+        both.intervals(n=9)
 
 
 def test_values_that_are_tried_cover_the_bounds():

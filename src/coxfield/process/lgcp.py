@@ -362,7 +362,7 @@ class FittedCoxProcess:
         -------
         dict name -> (low, high)
         """
-        n, rng = whole_number("n", n, least=9), generator(random_state)
+        n, rng = whole_number("n", n, least=19), generator(random_state)
         # Pairs much closer than the mean spacing are few, so that finer cells would change little.
         spacing = self.pattern.rate ** (-1 / self.pattern.window.dimension)
         finest = int(np.ceil(CELLS_PER_SPACING * self.pattern.window.lengths.max() / spacing))

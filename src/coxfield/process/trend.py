@@ -178,12 +178,9 @@ def _design(functions, names, points: NDArray) -> NDArray:
 
 def _volumes(window: Window, grid: Grid) -> NDArray:
     """How much of each cell of a grid lies in the window. The grid must cover the window."""
-    if grid.window.sides == window.sides:
-        return window.cell_volumes(grid.shape).ravel()
     if (grid.window.low > window.low).any() or (grid.window.high < window.high).any():
         raise ValueError(
             f"the grid of the covariates covers {grid.window.sides}, but the window is {window.sides}: give covariates "
             "in all of the window"
         )
-    inside = window.contains(grid.centres())
-    return np.where(inside, window.volume / max(inside.sum(), 1), 0.0)
+    return window.cell_volumes(grid.shape, grid.window).ravel()
