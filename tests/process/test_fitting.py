@@ -149,16 +149,25 @@ def test_no_clustering_is_one_sentence():
     ("found", "sentence"),
     [
         ((1.0, 1.0), "upper bound 1, the longest side of the window: give a trend"),
-        ((1.0, 0.001), "length is at its lower bound 0.001: look for duplicated points"),
+        ((1.0, 0.001), "length is at its lower bound 0.001, and closer pairs are too few"),
         ((10.0, 0.1), "variance is at its upper bound 10: look for duplicated points"),
     ],
 )
 def test_bounds_are_told_of(found, sentence):
     kernel = Matern(1.0, nu=0.5)
-    bounds = Bounds.of(kernel, 0.1, SQUARE)
+    bounds = Bounds((1e-3, 10.0), (0.001, 1.0))
     with pytest.warns(FitWarning, match=sentence):
         fitting._warn_of_bounds(found, kernel, 0.1, bounds)
     fitting._warn_of_bounds((1.0, 0.1), kernel, 0.1, bounds)  # warnings are errors here
+
+
+def test_a_length_is_not_shorter_than_the_distance_of_some_neighbours():
+    d = np.linalg.norm(PATTERN.points[:, None] - PATTERN.points, axis=2) + 9 * np.eye(len(PATTERN))
+    low, high = Bounds.of(Matern(0.5, nu=0.5), 0.2, PATTERN).factor
+    np.testing.assert_allclose(low, max(np.sort(d.min(axis=1))[19], 0.002) / 0.5, rtol=1e-3)
+    np.testing.assert_allclose(high, 1 / 0.5, rtol=1e-3)
+    few = PointPattern([[0.1, 0.1], [0.5, 0.9], [0.9, 0.2]], SQUARE)
+    np.testing.assert_allclose(Bounds.of(Matern(1.0, nu=0.5), 0.25, few).factor[0], 0.05, rtol=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_minimum_contrast_of_the_same_curve_is_that_of_spatstat(oracle, redwood)
     for statistic, r, observed in (("pcf", "r", "iso"), ("K", "kr", "kiso")):
         r, observed = oracle[r], oracle[observed]
         objective = contrast(r, observed, Settings(kernel, statistic=statistic), 2, r[-1] / 1000)
-        found = search(objective, kernel, Bounds.of(kernel, r[-1], redwood.window))
+        found = search(objective, kernel, Bounds.of(kernel, r[-1], redwood))
         # The integral inside K is a sum of trapezoids here; an adaptive rule there. The pair correlation has none.
         np.testing.assert_allclose(found, oracle[statistic], rtol=1e-5 if statistic == "pcf" else 1e-3)
 

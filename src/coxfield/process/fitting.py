@@ -17,6 +17,7 @@ from scipy import fft
 from scipy.integrate import cumulative_trapezoid, trapezoid
 from scipy.interpolate import RegularGridInterpolator
 from scipy.optimize import minimize
+from scipy.spatial import cKDTree
 
 from coxfield.geometry.window import directions
 from coxfield.kernels.sklearn_tree import free_length_scales, rescale, values_of, variance_is_free
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 METHODS = ("contrast", "palm", "composite")
 STATISTICS = ("pcf", "K")
 VARIANCES = (1e-3, 10.0)  # of the log intensity; exp(10) is a pair correlation of 22,000
-SHORTEST = 0.01  # length at which the correlation is 1/e, in units of the longest distance
+SHORTEST = (0.01, 0.2)  # least and most of the lower bound of the correlation length, in units of the longest distance
+NEIGHBOURED = 20  # points that have a neighbour within the lower bound of the correlation length
 STARTS = (24, 16)  # lengths and variances from which the search begins
 
 
@@ -71,7 +73,9 @@ class Settings:
 
     def reach(self, pattern: PointPattern) -> float:
         """The longest distance that counts."""
-        return longest(pattern.window, pattern.rate) if self.r_max is None else self.r_max
+        if self.r_max is not None:
+            return self.r_max
+        return longest(pattern.window, pattern.rate) / (2 if self.method == "palm" else 1)
 
 
 @dataclass(frozen=True)
@@ -108,14 +112,21 @@ class Bounds:
     factor: tuple[float, float]
 
     @classmethod
-    def of(cls, kernel: Kernel, reach: float, window: Window) -> Bounds:
-        """Those of a kernel, for pairs up to `reach` in a window."""
+    def of(cls, kernel: Kernel, reach: float, pattern: PointPattern) -> Bounds:
+        """Those of a kernel, for pairs of a pattern up to `reach`.
+
+        A correlation length is not shorter than the distance at which twenty points have a neighbour: a few close pairs
+        are chance, but a peak of the pair correlation at distance 0 would fit them best.
+        """
+        window = pattern.window
         top = variance(kernel, window.dimension)
         variances = VARIANCES if variance_is_free(kernel) else (top, top)
         if not free_length_scales(kernel):
             return cls(variances, (1.0, 1.0))
         length = correlation_length(kernel)
-        return cls(variances, (SHORTEST * reach / length, float(window.lengths.max()) / length))
+        nearest = np.sort(cKDTree(pattern.points).query(pattern.points, k=2)[0][:, 1])[:NEIGHBOURED]
+        shortest = float(np.clip(nearest[-1], SHORTEST[0] * reach, SHORTEST[1] * reach))
+        return cls(variances, (shortest / length, float(window.lengths.max()) / length))
 
     def lattice(self, n_factors: int, n_variances: int, moderate: tuple[float, float] = VARIANCES):
         """Factors and variances at even ratios; variances no less and no more than moderate ones."""
@@ -134,7 +145,7 @@ def estimate(pattern: PointPattern, settings: Settings) -> Estimate:
     _check_points(pattern)
     kernel, window, reach = settings.kernel, pattern.window, settings.reach(pattern)
     trend = fit_trend(pattern, settings.trend, settings.covariates) if settings.trend else None
-    bounds = Bounds.of(kernel, reach, window)
+    bounds = Bounds.of(kernel, reach, pattern)
     found = search(objective(pattern, settings, trend), kernel, bounds)
     _warn_of_bounds(found, kernel, reach, bounds)
     fitted = rescale(kernel, found[1], found[0] / variance(kernel, window.dimension))
@@ -284,8 +295,8 @@ def _warn_of_bounds(found: tuple[float, float], kernel: Kernel, reach: float, bo
         )
     elif f_low < f_high and found[1] < 1.05 * f_low:
         sentence = (
-            f"the correlation length is at its lower bound {f_low * length:.3g}: look for duplicated points, or give a "
-            "shorter r_max"
+            f"the correlation length is at its lower bound {f_low * length:.3g}, and closer pairs are too few to show a "
+            "shorter one: look for duplicated points, or give more points"
         )
     if sentence is not None:
         warnings.warn(sentence, FitWarning, stacklevel=4)

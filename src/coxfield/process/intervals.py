@@ -92,7 +92,7 @@ class ValueTests:
     def of(cls, pattern: PointPattern, settings: Settings, draw: Draw, n: int) -> ValueTests:
         """Prepare the tests of a pattern; all patterns are compared up to the same distance."""
         settings = replace(settings, r_max=settings.reach(pattern))
-        bounds = Bounds.of(settings.kernel, settings.reach(pattern), pattern.window)
+        bounds = Bounds.of(settings.kernel, settings.reach(pattern), pattern)
         factors, variances = bounds.lattice(VALUES, VALUES, MODERATE)
         return cls(settings, factors, variances, _lattice(pattern, settings, factors, variances), draw, n)
 

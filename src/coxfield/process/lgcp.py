@@ -103,7 +103,7 @@ class LogGaussianCoxProcess:
             The contrast is the integral of |estimate^q - theory^q|^p. Default: 1/4 and 2, as in spatstat.
         r_min, r_max : float, optional
             Distances that count. Default: up to a quarter of the shortest side, or up to where a ball has 1,000
-            points; for "contrast" from a thousandth of that on.
+            points; half of that for "palm", whose sum over pairs is noisy beyond; for "contrast" from a thousandth on.
         correction : {"isotropic", "translation", "none"}, optional
             For "contrast", the edge correction; default: isotropic for boxes in the plane, otherwise translation.
         trend : str or sequence of str
