@@ -295,11 +295,11 @@ def _warn_of_bounds(found: tuple[float, float], kernel: Kernel, reach: float, bo
         )
     elif f_low < f_high and found[1] < 1.05 * f_low:
         sentence = (
-            f"the correlation length is at its lower bound {f_low * length:.3g}, and closer pairs are too few to show a "
-            "shorter one: look for duplicated points, or give more points"
+            f"the correlation length is at its lower bound {f_low * length:.3g}, and closer pairs are too few to show "
+            "a shorter one: look for duplicated points, or give more points"
         )
     if sentence is not None:
-        warnings.warn(sentence, FitWarning, stacklevel=4)
+        warnings.warn(sentence, FitWarning, stacklevel=5)
 
 
 def _check_settings(settings: Settings, window: Window) -> None:
