@@ -150,7 +150,9 @@ def run(quick=False, halves=3, only=None, most=2000, blanks=False):
     if folder() is None:
         console.print("COXFIELD_DATA names no folder, so tables are left out")
         return
-    paths = {path.name.split(".")[0]: path for path in sorted(folder().iterdir()) if path.suffix in (".npz", ".csv", ".gz")}
+    paths = {
+        path.name.split(".")[0]: path for path in sorted(folder().iterdir()) if path.suffix in (".npz", ".csv", ".gz")
+    }
     halves, most = (1, 300) if quick else (halves, most)
     if blanks:
         _with_blanks({name: paths[name] for name in only or BLANKED if name in paths}, halves, most)
