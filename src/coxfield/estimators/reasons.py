@@ -238,10 +238,8 @@ class Importance:
         held, store = self._training.rows, self._training.store
         numbers = held.numbers[rows]
         own, queries = store.queries(held.X[rows]), store.queries(X)
-        left = [
-            mine if mine is None else mine.left_out(numbers, theirs) if isinstance(mine, MixturePoints) else mine
-            for mine, theirs in zip(queries, own, strict=True)
-        ]
+        pairs: Any = zip(queries, own, strict=True)
+        left = [mine.left_out(numbers, theirs) if isinstance(mine, MixturePoints) else mine for mine, theirs in pairs]
         sums = sums_at(store, left, len(rows), numbers)
         scores = Scores(prior_terms(self._covariances, X, self.mean_), sums)
         return -scores.log_probabilities[np.arange(len(rows)), held.y[rows]]

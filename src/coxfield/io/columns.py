@@ -294,7 +294,7 @@ def _names_rows(column: pl.Series, codes: NDArray) -> bool:
     if len(there) < UNIQUE * len(column) or there.n_unique() < UNIQUE * len(there):
         return False
     if column.dtype == pl.String:
-        return bool(column.str.split(" ").list.len().mean() <= 3)
+        return bool(np.mean([len(word.split()) for word in there.to_list()]) <= 3)
     if not column.dtype.is_integer():
         return False
     numbers = there.cast(pl.Float64).to_numpy()
@@ -341,7 +341,10 @@ def written_differently(labels: NDArray) -> str:
     for label in counts:
         alike.setdefault("".join(str(label).casefold().split()), []).append(label)
     groups = [
-        " and ".join(f"{label!r} ({counts[label]} rows)" for label in sorted(group, key=lambda one: -counts[one]))
+        " and ".join(
+            f"{label!r} ({counts[label]} {'row' if counts[label] == 1 else 'rows'})"
+            for label in sorted(group, key=lambda one: -counts[one])
+        )
         for group in alike.values()
         if len(group) > 1
     ]

@@ -65,8 +65,8 @@ class Form:
                 found[what] = value
             else:
                 raise TableError(
-                    f"--read {word} is not understood: give separator=;, decimal=, or decimal=., encoding=latin-1, skip=2, "
-                    "sheet=NAME or blank=WORD"
+                    f"--read {word} is not understood: give separator=;, decimal=, or decimal=., encoding=latin-1, "
+                    "skip=2, sheet=NAME or blank=WORD"
                 )
         return cls(**found)
 
@@ -143,11 +143,13 @@ def _read_typed(content: bytes, ending: str, form: Form, taken: list[str]) -> pl
     if ending == ".xlsx":
         sheet = {"sheet_id": 1} if form.sheet is None else {"sheet_name": form.sheet}
         try:
-            rows = pl.read_excel(BytesIO(content), **sheet)
+            from fastexcel import FastExcelError
         except ModuleNotFoundError:
             raise TableError("is a workbook, and reading it needs fastexcel: pip install 'coxfield[excel]'") from None
-        except ValueError as error:
-            raise TableError(f"cannot be read as Excel: {error}") from None
+        try:
+            rows = pl.read_excel(BytesIO(content), **sheet)
+        except (ValueError, FastExcelError) as error:
+            raise TableError(f"cannot be read as Excel: {str(error).splitlines()[0]}") from None
         taken.append("the first sheet" if form.sheet is None else f"sheet {form.sheet}")
     elif ending == ".json" and content.lstrip()[:1] in (b"[", b"{") and not content.lstrip().startswith(b'{\n"'):
         rows = _read_json(content)
@@ -164,7 +166,10 @@ def _read_json(content: bytes) -> pl.DataFrame:
         found = json.loads(content)
     except json.JSONDecodeError:
         return pl.read_ndjson(BytesIO(content), infer_schema_length=None)
+    records = isinstance(found, list) and found and all(isinstance(one, dict) for one in found)
     try:
+        if not records and not isinstance(found, dict):
+            raise TypeError
         return pl.DataFrame(found, infer_schema_length=None, strict=False)
     except (TypeError, ValueError):
         raise TableError("is JSON, but not a list of records: write [{column: value, ...}, ...]") from None
@@ -263,15 +268,15 @@ def _read_text(
     """Parse a text. All rows decide the type of a column. Blank lines at the end are not rows."""
     text = _decoded(content, form, taken).rstrip("\r\n")
     text, separator = _body(text, form, taken)
-    content = text.encode()
+    rows = pl.read_csv(BytesIO(text.encode()), separator=separator, infer_schema=False)
+    names = {name: name.strip() for name in rows.columns}
+    if len(set(names.values())) == len(names) and any(name != new for name, new in names.items()):
+        rows = rows.rename(names)
     if numbers is not None:
-        names = pl.read_csv(BytesIO(content), separator=separator, n_rows=0).columns
-        verbatim = verbatim.union(set(names).difference(numbers))
-    as_text = dict.fromkeys(verbatim.union(missing), pl.String)
-    rows = pl.read_csv(BytesIO(content), separator=separator, schema_overrides=as_text, infer_schema_length=None)
+        verbatim = verbatim.union(set(names.values()).difference(numbers))
+    as_text = verbatim.union(missing)
     texts = (blanked(column, missing.get(column.name, ())) for column in rows if column.name in as_text)
-    rows = rows.with_columns(map(_typed, texts))
-    return _tidied(rows, set(as_text), form, taken)
+    return _tidied(rows.with_columns(map(_typed, texts)), as_text, form, taken)
 
 
 def _decoded(content: bytes, form: Form, taken: list[str]) -> str:
@@ -351,7 +356,7 @@ BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "?")  # in small letters
 BLANK_NUMBERS = (*BLANKS, "-", "--", ".", "none", "nil", "n.a.", "#null!", "#div/0!", "#value!")  # among numbers, dates
 MOSTLY = 0.8  # share of the cells of a column: a few words among so many numbers are not levels
 INDEX = re.compile(r"(unnamed: ?\d+|index|rownames|row|row ?n(ame|umber|o|r)s?|)", re.IGNORECASE)
-PLAIN = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
+PLAIN = r"^[-+]?((\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|inf|Inf|INF|Infinity)$"
 GROUPED = {
     ".": r"^[-+]?\d{1,3}([,'\u00a0\u202f ]\d{3})+(\.\d+)?$",
     ",": r"^[-+]?\d{1,3}([.'\u00a0\u202f ]\d{3})+(,\d+)?$",
@@ -427,9 +432,10 @@ def _refuse_words(numbers: pl.Series, words: pl.Series, name: str) -> None:
     import shlex
 
     row = wrong.arg_max() or 0
+    option = shlex.quote(f"blank={words[row]}")
     raise TableError(
         f"has {int(wrong.sum())} cells in column {name!r} that are not numbers, {words[row]!r} in row {row + 1}, and "
-        f"{found} that are: give --read {shlex.quote(f'blank={words[row]}')} if that stands for a blank cell, or correct it"
+        f"{found} that are: give --read {option} if that stands for a blank cell, or correct it"
     )
 
 

@@ -3,7 +3,7 @@
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -117,7 +117,7 @@ def label(
         table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks, read=read
     )
     tables.check_columns(rows.rows, output)
-    X = rows.features(names)
+    X: Any = rows.features(names)
     known, given = _known(rows, target), ~rows.missing_labels(target)  # its note is no help if features are refused
     _check_names(rows, known, inference)
     if not any(rows.rows[name].n_unique() > 1 for name in names):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 5000  # that are predicted again, to count errors by class
 SHOWN = 5  # columns that matter most
+ROUNDING = 1e-9  # of an error
 
 
 def summary(
@@ -55,7 +56,7 @@ def _errors(model: "LGCPClassifier") -> dict[str, str]:
     lines = {"Leave-one-out error": f"{model.loo_error_:.4g}", "Error of the most common class": always}
     if len(model.y_fit_) <= MOST_ROWS:
         lines |= _by_class(model)
-    if model.loo_error_ >= majority:
+    if model.loo_error_ >= majority - ROUNDING:
         lines["Warning"] = "the model is no better than always saying the most common class: the columns do not tell it"
     return lines
 
