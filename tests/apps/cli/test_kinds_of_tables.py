@@ -288,3 +288,71 @@ def test_iris_as_scikit_learn_has_it_needs_no_option(tmp_path):
     said = run("check", path, "-t", "kind", "--selection", "loo_error", "-o", tmp_path / "out.csv").stderr
     assert "Read: 4 numbers" in said
     assert "left out" not in said
+
+
+# Figures that do not flatter.
+
+
+def fitted(tmp_path, table, *options):
+    model = tmp_path / "model.skops"
+    run("fit", table, "-t", "species", "--selection", "loo_error", "-o", model, *options)
+    return model
+
+
+def flipped(tmp_path, **columns):
+    """Two numbers, and some labels that no neighbour would predict."""
+    odd = np.where(np.arange(N) % 9 == 0, np.roll(BIRDS, 1), BIRDS)
+    return noisy(tmp_path, species=odd, **columns)
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_rows_that_the_model_knows_are_predicted_without_themselves(tmp_path, with_ids):
+    table = flipped(tmp_path, plant=[f"P{k}" for k in range(N)])
+    chosen = ["--length-scale", "0.01", "-f", "length", "-f", "mass"]  # every row predicts its own class
+    model = fitted(tmp_path, table, *chosen, *(["--id", "plant"] if with_ids else []))
+    found = run("predict", model, table, "--reasons", "2", "-o", tmp_path / "out.csv")
+    assert "of rows that the model was fitted to, each predicted from all others" in found.stderr
+    wrong = float(found.stderr.split("Error rate ")[1].split()[0])
+    assert wrong >= 5 / N
+    out = pl.read_csv(tmp_path / "out.csv")
+    own = [f"P{k}" for k in range(N)] if with_ids else list(range(1, N + 1))
+    assert all(one != name for one, name in zip(out["reason_1"], own, strict=True))
+    new = pl.read_csv(table).with_columns(pl.col("length") + 0.123, plant=pl.col("plant") + "x")
+    new.write_csv(tmp_path / "new.csv")
+    said = run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv").stderr
+    assert "Error rate" in said
+    assert "fitted to" not in said
+
+
+def test_known_rows_beside_new_ones(tmp_path):
+    table = flipped(tmp_path, plant=[f"P{k}" for k in range(N)])
+    model = fitted(tmp_path, table, "--id", "plant", "-f", "length", "-f", "mass")
+    rows = pl.read_csv(table)
+    pl.concat([rows[:5], rows.with_columns(plant=pl.col("plant") + "x")]).write_csv(tmp_path / "new.csv")
+    said = run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "out.csv").stderr
+    assert "Error rate of the new rows" in said
+    assert "of 5 rows) of rows that the model was fitted to" in said
+
+
+def test_a_blank_cell_among_new_rows_is_predicted(tmp_path):
+    table = noisy(tmp_path)
+    model = fitted(tmp_path, table, "-f", "length", "-f", "mass")
+    (tmp_path / "new.csv").write_text("mass;length\n4000;NA\n3400;40,5\n")
+    found = run("predict", model, tmp_path / "new.csv", "--no-id")
+    assert len(found.stdout.splitlines()) == 3
+    assert "Note: read as ; separated, decimal comma, 2 numbers, 1 blank in 1 column" in found.stderr
+    (tmp_path / "new.csv").write_text("mass,length\n4000,long\n")
+    refused = run("predict", model, tmp_path / "new.csv", code=1).stderr
+    assert "Column 'length' of" in refused
+    assert "holds text, 'long' in row 1" in refused
+
+
+def test_a_mixed_table_is_fitted_saved_and_used(tmp_path):
+    pytest.importorskip("coxfield.io.model_check", reason="model files of this version hold no tables")
+    table = noisy(tmp_path, day=["2024-01-%02d" % (1 + k % 28) for k in range(N)])
+    model = tmp_path / "model.skops"
+    said = run("fit", table, "-t", "species", "-o", model).stdout
+    assert "Read: 1 category, 2 numbers, 1 date" in said
+    (tmp_path / "new.csv").write_text("day;island;length;mass\n2025-02-01;Dumont;;3.900\n;Dream;40,5;4.000\n")
+    assert len(run("predict", model, tmp_path / "new.csv", "--proba").stdout.splitlines()) == 3
+    assert "45 rows" in run("update", model, table, "-o", tmp_path / "more.skops").stdout
