@@ -349,7 +349,7 @@ def test_a_blank_cell_among_new_rows_is_predicted(tmp_path):
 
 def test_a_mixed_table_is_fitted_saved_and_used(tmp_path):
     pytest.importorskip("coxfield.io.model_check", reason="model files of this version hold no tables")
-    table = noisy(tmp_path, day=["2024-01-%02d" % (1 + k % 28) for k in range(N)])
+    table = noisy(tmp_path, day=[f"2024-01-{1 + k % 28:02d}" for k in range(N)])
     model = tmp_path / "model.skops"
     said = run("fit", table, "-t", "species", "-o", model).stdout
     assert "Read: 1 category, 2 numbers, 1 date" in said

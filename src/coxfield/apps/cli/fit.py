@@ -237,7 +237,7 @@ def fit(
     Examples:
       coxfield fit train.csv --target species -o model.skops
       coxfield fit train.csv -t species --id plant --drop year -o model.skops
-      coxfield fit export.txt -t species --read decimal=, --read skip=2 -o model.skops
+      coxfield fit train.csv -t species --read separator=, --read blank=unknown -o model.skops
       coxfield fit train.parquet -t species -f length -f width -o model.skops
       coxfield fit train.csv -t species --selection loo_error -o model.skops
       coxfield fit train.csv -t species --length-scale 0.5 -o model.skops

@@ -40,12 +40,12 @@ def summary(
     classes, counts = np.unique(y, return_counts=True)
     sizes = [f"{console.label_text(label)}: {n}" for label, n in zip(classes.tolist(), counts.tolist(), strict=True)]
     lines = {"Rows": str(len(y)), "Features": console.counted(features), "Classes": console.counted(sizes)}
-    lines |= _covariance(model) if details else {}
+    lines |= _covariance(model) if details or not hasattr(model, "mixture_") else {}
     # Rows that came or left have changed the error, and to compute it takes as long as predicting all rows.
-    return lines | _errors(model) if hasattr(model, "loo_error_") else lines
+    return lines | _errors(model, features) if hasattr(model, "loo_error_") else lines
 
 
-def _errors(model: "LGCPClassifier") -> dict[str, str]:
+def _errors(model: "LGCPClassifier", features: "Sequence[str]") -> dict[str, str]:
     """The leave-one-out error beside that of always saying the most common class, by class, and what matters."""
     import numpy as np
 
@@ -55,14 +55,14 @@ def _errors(model: "LGCPClassifier") -> dict[str, str]:
     always = f"{majority:.4g}, always {console.label_text(model.classes_.tolist()[common])}"
     lines = {"Leave-one-out error": f"{model.loo_error_:.4g}", "Error of the most common class": always}
     if len(model.y_fit_) <= MOST_ROWS:
-        lines |= _by_class(model)
+        lines |= _by_class(model) | _matters(model, features)
     if model.loo_error_ >= majority - ROUNDING:
         lines["Warning"] = "the model is no better than always saying the most common class: the columns do not tell it"
     return lines
 
 
 def _by_class(model: "LGCPClassifier") -> dict[str, str]:
-    """Errors of each class, with what most of them were taken for, and the columns that matter most."""
+    """Errors of each class, with what most of them were taken for."""
     import numpy as np
 
     y, names = model.y_fit_, [console.label_text(label) for label in model.classes_.tolist()]
@@ -73,12 +73,15 @@ def _by_class(model: "LGCPClassifier") -> dict[str, str]:
         wrong = np.bincount(mine[mine != code], minlength=len(names))
         taken = f", most for {names[int(wrong.argmax())]}" if wrong.any() and len(names) > 2 else ""
         words.append(f"{names[code]}: {wrong.sum()} of {len(mine)}{taken}")
-    worth = model.feature_importance()
-    order = sorted(zip(worth["importance"], worth["column"], strict=True), key=lambda pair: -pair[0])[:SHOWN]
-    matters = ", ".join(f"{name} {value:.2g}" for value, name in order if value > 0)
-    return {"Errors": console.counted(words)} | (
-        {"What matters": f"{matters} (growth of the log loss)"} if matters else {}
-    )
+    return {"Errors": console.counted(words)}
+
+
+def _matters(model: "LGCPClassifier", features: "Sequence[str]") -> dict[str, str]:
+    """The columns that are worth most, by their names in the table."""
+    worth = model.feature_importance()["importance"].tolist()
+    order = sorted(zip(worth, features, strict=True), key=lambda pair: -pair[0])[:SHOWN]
+    words = ", ".join(f"{name} {value:.2g}" for value, name in order if value > 0)
+    return {"What matters": f"{words} (growth of the log loss)"} if words else {}
 
 
 def _covariance(model: "LGCPClassifier") -> dict[str, str]:

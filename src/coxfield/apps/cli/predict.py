@@ -68,30 +68,43 @@ class Known:
 
     @classmethod
     def of(cls, saved: "SavedModel", rows: "Table", X) -> "Known":
-        """By the ids, if the model and the table have them; otherwise by all cells, if nearly all rows are there."""
+        """A row with the cells of a training row is that row if it has its id, or if nearly all rows are so.
+
+        Ids alone do not tell: each of two tables may count its rows. Cells alone do not either: of few levels, new
+        rows may have the same.
+        """
         import numpy as np
+        from scipy import sparse
 
-        if (
-            saved.ids is not None
-            and saved.id_column in rows.rows.columns
-            and not rows.rows[saved.id_column].null_count()
-        ):
-            places = {text: place for place, text in enumerate(saved.ids.texts)}
-            return cls(np.array([places.get(text, -1) for text in rows.ids(saved.id_column)], int))
-        found = cls(_same_rows(saved.model, X))
-        return found if np.mean(found.places >= 0) >= SAME else cls(np.full(rows.rows.height, -1))
+        points, training, none = saved.model._queries(X), saved.model.X_fit_, np.full(rows.rows.height, -1)
+        if sparse.issparse(points) or sparse.issparse(training):
+            return cls(none)
+        ids = _ids(saved, rows)
+        if ids is not None:
+            places = np.array([ids[1].get(text, -1) for text in ids[0]], int)
+            return cls(np.where((places >= 0) & (points == training[places]).all(axis=1), places, -1))
+        found = _same_rows(points, training)
+        return cls(found if np.mean(found >= 0) >= SAME else none)
 
 
-def _same_rows(model: "LGCPClassifier", X) -> "NDArray":
-    """The training row that has the same cells as each row; of several that are alike, each is taken once."""
+def _ids(saved: "SavedModel", rows: "Table") -> tuple[list[str], dict[str, int]] | None:
+    """The ids of a table, and the places of the training rows by theirs; None if one of them has none."""
+    from coxfield.io.columns import is_writable
+
+    name = saved.id_column
+    if saved.ids is None or name is None or name not in rows.rows.columns:
+        return None
+    if not is_writable(rows.rows[name].dtype) or rows.rows[name].null_count():
+        return None
+    return rows.ids(name), {text: place for place, text in enumerate(saved.ids.texts)}
+
+
+def _same_rows(points: "NDArray", training: "NDArray") -> "NDArray":
+    """The training row that has the same cells as each point; of several that are alike, each is taken once."""
     from collections import defaultdict
 
     import numpy as np
-    from scipy import sparse
 
-    points, training = model._queries(X), model.X_fit_
-    if sparse.issparse(points) or sparse.issparse(training):
-        return np.full(points.shape[0], -1)
     there: dict[bytes, list[int]] = defaultdict(list)
     for place in range(len(training) - 1, -1, -1):
         there[training[place].tobytes()].append(place)
