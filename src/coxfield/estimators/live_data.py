@@ -141,6 +141,8 @@ class LiveData:
     classes_: NDArray
     mean_: NDArray
     mean: Any
+    class_weight: Any
+    _log_weights: Any
     _arrived: NDArray
     selection: str | None
     selection_part: float
@@ -321,6 +323,9 @@ class LiveData:
         new._covariances = state.covariances
         new._announced, new._arrived = state.announced, state.arrived
         new.mean_ = state.settled_mean(self.mean, shares=self.selection == "mixture" and self.learn_mean)
+        if self.class_weight is not None and state.arrived.any():
+            shift = new._log_weights(state.training.rows.y, state.training.rows.weights)
+            new.mean_ = np.where(state.arrived, new.mean_ + shift, new.mean_)
         for stale in ("_loo_log_probabilities", "loo_error_", "loo_log_loss_"):
             new.__dict__.pop(stale, None)
         new._changed = getattr(self, "_changed", 0) + changed

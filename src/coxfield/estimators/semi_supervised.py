@@ -78,6 +78,8 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         point is the sum of its couplings divided by its strongest one.
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
+    categorical_features : "from_dtype", None, or names, places or a mask of columns, default="from_dtype"
+        Columns that are categories, as for `LGCPClassifier`.
     missing_label : int, float, str or None, default=-1
         The mark of an unknown label in y, one value. None, NaN and NaT mean the same.
     tolerance : float, default=1e-9
@@ -169,6 +171,9 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
     0 of 300 wrong
     """
 
+    columns_: Any = None
+    """How the columns of a table become points; None if all are numbers."""
+
     def __init__(
         self,
         kernel: Any = None,
@@ -178,6 +183,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         selection: str | None = "cv_error",
         length_scales: ArrayLike | None = None,
         n_folds: int = 10,
+        categorical_features: Any = "from_dtype",
         missing_label: Any = -1,
         tolerance: float = 1e-9,
         n_draws: int | None = None,
@@ -191,6 +197,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         self.selection = selection
         self.length_scales = length_scales
         self.n_folds = n_folds
+        self.categorical_features = categorical_features
         self.missing_label = missing_label
         self.tolerance = tolerance
         self.n_draws = n_draws
@@ -202,6 +209,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_graph
+        tags.input_tags.allow_nan = tags.input_tags.categorical = not self._is_graph
         return tags
 
     def fit(self, X, y) -> Self:

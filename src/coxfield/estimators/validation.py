@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from coxfield.arrays.library import Library, as_numpy, is_dispatched
-from coxfield.estimators.tables import TableColumns
+from coxfield.estimators.tables import TableColumns, as_rows, has_blanks, is_table
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
@@ -35,19 +35,26 @@ def refuse_columns(X) -> None:
 
     These are refused before scikit-learn sees them, because it turns dates into numbers in some frames.
     """
-    if isinstance(X, _type("polars", "LazyFrame")):
-        raise ValueError("X is a LazyFrame, which holds no rows yet: give X.collect()")
+    _refuse_frame(X)
     if not _is_frame(X):
         return
-    names = list(X.columns)
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if dtype.is_temporal() if hasattr(dtype, "is_temporal") else dtype.kind in "mM":
+            raise ValueError(_not_numbers(X, name, f"is of type {dtype}"))
+
+
+def _refuse_frame(X) -> None:
+    """Refuse a table without rows or columns, or with two columns of one name."""
+    if isinstance(X, _type("polars", "LazyFrame")):
+        raise ValueError("X is a LazyFrame, which holds no rows yet: give X.collect()")
+    if not is_table(X):
+        return
+    names = list(getattr(X, "column_names", X.columns))  # those of pyarrow have the columns themselves in `columns`
     if not names:
         raise ValueError(f"X has no columns, its shape is {X.shape}: give at least one feature")
     if len(set(names)) < len(names):
         repeated = next(name for k, name in enumerate(names) if name in names[:k])
         raise ValueError(f"X has more than one column {repeated!r}: rename or remove one")
-    for name, dtype in zip(names, X.dtypes, strict=True):
-        if dtype.is_temporal() if hasattr(dtype, "is_temporal") else dtype.kind in "mM":
-            raise ValueError(_not_numbers(X, name, f"is of type {dtype}"))
 
 
 def trouble(X) -> str | None:
@@ -382,14 +389,12 @@ def check_points(estimator, X, *, reset: bool = True, **options):
     if reset:
         _check_width(estimator, X)
     _check_dispatch(estimator, X)
-    if get_tags(estimator).input_tags.categorical:
-        if reset:
-            estimator.__dict__.pop("columns_", None)
-            columns = TableColumns.of(X, estimator.categorical_features)
-            if columns is not None:
-                estimator.columns_ = columns
-        if estimator.columns_ is not None:
-            return _table_points(estimator, X, reset, options)
+    tags = get_tags(estimator).input_tags
+    if tags.categorical and not tags.pairwise:
+        X = as_rows(X)
+        columns = _columns_of(estimator, X, reset)
+        if columns is not None:
+            return _table_points(estimator, columns, X, reset, options)
     refuse_columns(X)
     try:
         with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn adds all numbers up to see if one is infinite
@@ -401,10 +406,27 @@ def check_points(estimator, X, *, reset: bool = True, **options):
     raise ValueError(sentence)
 
 
-def _table_points(estimator, X, reset: bool, options: dict):
+def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
+    """How the columns of a table become points; None if there is nothing to do. At the fit, the estimator keeps it."""
+    if reset:
+        estimator.__dict__.pop("columns_", None)
+        _refuse_frame(X)
+        columns = TableColumns.of(X, estimator.categorical_features)
+        if columns is not None:
+            estimator.columns_ = columns
+        return columns
+    columns, points = estimator.columns_, getattr(estimator, "X_fit_", None)
+    if columns is not None or not isinstance(points, np.ndarray) or not has_blanks(X):
+        return columns
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    names = getattr(estimator, "feature_names_in_", range(points.shape[1]))
+    return TableColumns.of_numbers(points, list(names))  # blanks that come after a fit without any
+
+
+def _table_points(estimator, columns: TableColumns, X, reset: bool, options: dict):
     """Points of a table, in the precision that `options` ask for."""
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
-    X = estimator.columns_.points(X)
+    X = columns.points(X)
     check_array(X, input_name="X")
     allowed = np.atleast_1d(np.asarray(options.get("dtype", X.dtype), dtype=object))
     return X if X.dtype in list(allowed) else X.astype(allowed[0])

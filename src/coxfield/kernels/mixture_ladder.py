@@ -154,12 +154,16 @@ class LadderPoints:
         """Other points in the same representation."""
         return LadderPoints(self.ladder, self.points.at(self.ladder.represent(X)))
 
-    def left_out(self, rows: NDArray) -> LadderPoints:
-        """The points under the representation that was learned without them, if it was learned from labels."""
+    def left_out(self, rows: NDArray, own: LadderPoints | None = None) -> LadderPoints:
+        """The points under the representation that was learned without them, if it was learned from labels.
+
+        `own` are the points that it was learned from, if these are others.
+        """
         correct = correction(self.ladder.transform)
         if correct is None:
             return self
-        directions, factors = correct(self.points.X[self.points.rows], rows)
+        learned = self.points if own is None else own.points
+        directions, factors = correct(learned.X[learned.rows], rows)
         stretch = Stretch(directions, factors.astype(directions.dtype))
         return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
 

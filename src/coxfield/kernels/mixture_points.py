@@ -250,11 +250,17 @@ class MixturePoints(PlainBound):
         """Other points in the same representations."""
         return self._each(lambda points: points.at(X))
 
-    def left_out(self, rows: NDArray) -> MixturePoints:
-        """The points under representations and densities that were learned without them."""
+    def left_out(self, rows: NDArray, own: MixturePoints | None = None) -> MixturePoints:
+        """The points under representations and densities that were learned without them.
+
+        `own` are the points that were learned from, if these are others.
+        """
         if not self.learned:
             return self
-        return replace(self._each(lambda points: points.left_out(rows)), omitted=rows)
+        if own is None:
+            return replace(self._each(lambda points: points.left_out(rows)), omitted=rows)
+        moved = zip(self.ladders, own.ladders, strict=True)
+        return replace(self, ladders=tuple(mine.left_out(rows, theirs) for mine, theirs in moved), omitted=rows)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> MixturePoints:
         """The same points under the rescaled mixture."""

@@ -97,7 +97,7 @@ def _read(table: Path, x: str, y: str, window: Path | None, type_: str | None) -
 
     rows = tables.read(table, verbatim=[type_])
     rows.require([name for name in (x, y, type_) if name is not None])
-    places = dict(zip((x, y), rows.features([x, y]).T, strict=True))
+    places = dict(zip((x, y), rows.matrix([x, y]).T, strict=True))
     if type_ is not None:
         places[type_] = rows.labels(type_)
     try:
