@@ -25,7 +25,7 @@ def learned(X, labels=(0, 1, 2, 3), shape=None):
 
 
 def asked(few, n=1, seed=0):
-    return suggest(few.committee, few.spectrum, few.distributions, few.rows, n, np.random.default_rng(seed))
+    return suggest(few.features, few.distributions, few.rows, n, np.random.default_rng(seed))
 
 
 def variances(watched, known):
@@ -53,7 +53,7 @@ def test_features_give_the_mean_of_the_covariances_of_the_members():
     X = cloud()
     few = learned(X)
     rows = np.array([5, 1, 40])
-    features = stacked_features(few.committee, few.spectrum, rows)
+    features = stacked_features(few.features, rows)
     expected, condition = np.zeros((3, 3)), 1.0
     for member, share in zip(few.committee.members, few.committee.shares, strict=True):
         if member.source >= 0:
@@ -129,5 +129,5 @@ def test_many_questions_and_many_labels_are_asked_in_rounds(monkeypatch):
 def test_without_any_doubt_all_points_count_alike():
     few = learned(cloud(60))
     certain = np.eye(3)[few.distributions.argmax(axis=1)]
-    rows = suggest(few.committee, few.spectrum, certain, few.rows, 3, np.random.default_rng(0))
+    rows = suggest(few.features, certain, few.rows, 3, np.random.default_rng(0))
     assert len(set(rows.tolist())) == 3

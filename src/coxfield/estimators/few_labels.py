@@ -13,16 +13,20 @@ from coxfield.graphs.bank import EDGE_RULES, Given, graph_block, linear_block, n
 from coxfield.graphs.experts import SupervisedExpert as Opinion
 from coxfield.graphs.experts import learn_experts as learn_committee
 from coxfield.graphs.spectrum import spectrum_of_distances, spectrum_of_graph, spectrum_of_points
+from coxfield.graphs.units import AsGiven, units_for
 from coxfield.progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
-    from coxfield.graphs.bank import Block
+    from coxfield.graphs.bank import Block, Member
     from coxfield.graphs.experts import Experts as Committee
     from coxfield.graphs.spectrum import GraphSpectrum
+    from coxfield.graphs.units import Units
 
-ENOUGH = 128  # labels from which a classifier that sees only the labelled points may be better, and is asked
+ENOUGH = 2  # labels per class, on average, from which a classifier that sees only the labelled points is asked
 
 
 @dataclass
@@ -33,7 +37,9 @@ class Prepared:
     """Points, or affinities or distances between them."""
     kernel: str | None = None
     """None for points, "precomputed" for affinities, "precomputed_distances"."""
-    spectrum: GraphSpectrum | None = None
+    n_categories: int = 0
+    """How many columns of the points, the last ones, are categories."""
+    views: tuple[View, ...] = ()
     count: int = 0
     """How many modes of each graph were asked for."""
     _blocks: dict[int, list[Block]] = field(default_factory=dict, repr=False)
@@ -50,20 +56,62 @@ class Prepared:
         """All members. The number of modes and the effective ranks follow from the number of classes."""
         if n_classes not in self._blocks:
             count = n_modes(self.X.shape[0], n_classes)
-            if self.spectrum is None or count > self.count:
-                self.spectrum, self.count = self._spectrum(count, verbose), count
-            found = [graph_block(k, modes.lowest(count), n_classes) for k, modes in enumerate(self.spectrum.modes)]
-            if self.spectrum.axes is not None:
-                found.append(linear_block(self.spectrum.axes, self.spectrum.axes.coordinates(self.X)))
+            if not self.views or count > self.count:
+                self.views, self.count = self._views(count, verbose), count
+            found = [block for k, view in enumerate(self.views) for block in view.blocks(k, self.X, count, n_classes)]
             self._blocks = {n_classes: found}  # those of other numbers of classes are not kept
         return self._blocks[n_classes]
 
-    def _spectrum(self, count: int, verbose: int) -> GraphSpectrum:
+    def features(self, members: Sequence[Member], n_classes: int, rows: NDArray) -> Iterator[NDArray]:
+        """Features of some members at some points."""
+        places = {one: (block, m) for block in self.blocks(n_classes) for m, one in enumerate(block.members)}
+        return (block.features(m, rows) for block, m in map(places.__getitem__, members))
+
+    def _views(self, count: int, verbose: int) -> tuple[View, ...]:
         if self.kernel == "precomputed":
-            return spectrum_of_graph(self.X, count, verbose)
+            return (View(AsGiven(), spectrum_of_graph(self.X, count, verbose)),)
         if self.kernel == "precomputed_distances":
-            return spectrum_of_distances(self.X, EDGE_RULES, count, verbose)
-        return spectrum_of_points(self.X, EDGE_RULES, count, verbose)
+            return (View(AsGiven(), spectrum_of_distances(self.X, EDGE_RULES, count, verbose)),)
+        units = units_for(self.X, self.n_categories)
+        return tuple(View(one, spectrum_of_points(one.place(self.X), EDGE_RULES, count, verbose)) for one in units)
+
+
+@dataclass(frozen=True)
+class View:
+    """All points in some units."""
+
+    units: Units
+    spectrum: GraphSpectrum
+
+    def blocks(self, number: int, X, count: int, n_classes: int) -> list[Block]:
+        """The members of this view; `count` modes of each graph are used."""
+        found = [
+            graph_block(k, modes.lowest(count), n_classes, number) for k, modes in enumerate(self.spectrum.modes)
+        ]
+        axes = self.spectrum.axes
+        return found if axes is None else [*found, linear_block(axes, axes.coordinates(self.units.place(X)), number)]
+
+    def name(self, member: Member) -> str:
+        """What users see."""
+        graph = member.source >= 0
+        name = self.spectrum.names[member.source] if graph else f"linear, shrinkage {member.parameter:g}"
+        return f"{name}, {self.units.name}" if self.units.name else name
+
+    def sums(self, X, members: Sequence[Member], sums: Sequence[NDArray], directions: Sequence[NDArray]) -> list[NDArray]:
+        """Class sums of its members at new points: weighted means of those of the neighbours, in each graph."""
+        X = self.units.place(X)
+        graphs = sorted({member.source for member in members if member.source >= 0})
+        shares = self.spectrum.join.shares(X, graphs)
+        found, coordinates = [], None
+        for member, own, direction in zip(members, sums, directions, strict=True):
+            if member.source >= 0:
+                found.append(shares[member.source] @ own)
+                continue
+            axes = self.spectrum.axes
+            assert axes is not None  # a linear member has axes
+            coordinates = axes.coordinates(X) if coordinates is None else coordinates
+            found.append(axes.features(coordinates, member.parameter) @ direction)
+        return found
 
 
 @dataclass(frozen=True)
@@ -80,30 +128,27 @@ class FewLabels:
     """Rows of the labelled points."""
 
     @property
-    def spectrum(self) -> GraphSpectrum:
-        """The graphs of all points."""
-        assert self.prepared.spectrum is not None  # it was needed to learn
-        return self.prepared.spectrum
-
-    @property
     def table(self) -> dict[str, NDArray]:
         """The members, the loudest first; see `SLGCPClassifier.members_`."""
         members, shares = self.committee.members, self.committee.shares
         order = np.argsort(-shares, kind="stable")
-        graphs = self.spectrum.names
-        names = [graphs[one.source] if one.source >= 0 else f"linear, shrinkage {one.parameter:g}" for one in members]
         return {
-            "covariance": np.array(names)[order],
+            "covariance": np.array([self.prepared.views[one.view].name(one) for one in members])[order],
             "effective_rank": np.array([one.rank for one in members])[order],
             "without_mode_0": np.array([one.means and one.source >= 0 for one in members])[order],
             "share": shares[order],
         }
 
+    def features(self, rows: NDArray) -> NDArray:
+        """Features of some points whose inner products are the covariance of the committee: the mean of all members."""
+        members, shares = self.committee.members, np.sqrt(self.committee.shares)
+        found = self.prepared.features(members, self.distributions.shape[1], rows)
+        return np.hstack([share * one.astype(float) for share, one in zip(shares, found, strict=True)])
+
     def probabilities(self, X) -> NDArray:
         """Probabilities of the classes at new points."""
-        sums = self._sums(X)
         alone = None if self.alone is None else self.alone.predict_proba(X)
-        return self.committee.probabilities(sums, alone)
+        return self.committee.probabilities(self._sums(X), alone)
 
     @property
     def left_out(self) -> NDArray:
@@ -115,18 +160,13 @@ class FewLabels:
         return self.committee.probabilities(self.committee.left_out, alone)
 
     def _sums(self, X) -> list[NDArray]:
-        """Class sums of the members at new points: weighted means of those of the neighbours, in each graph."""
-        members = self.committee.members
-        graphs = sorted({member.source for member in members if member.source >= 0})
-        shares = self.spectrum.join.shares(X, graphs)
-        found, coordinates = [], None
-        for member, sums, directions in zip(members, self.committee.sums, self.committee.directions, strict=True):
-            if member.source >= 0:
-                found.append(shares[member.source] @ sums)
-            elif self.spectrum.axes is not None:
-                coordinates = self.spectrum.axes.coordinates(X) if coordinates is None else coordinates
-                found.append(self.spectrum.axes.features(coordinates, member.parameter) @ directions)
-        return found
+        """Class sums of the members at new points."""
+        members, found = self.committee.members, {}
+        for k, view in enumerate(self.prepared.views):
+            own = [m for m, member in enumerate(members) if member.view == k]
+            parts = ([part[m] for m in own] for part in (members, self.committee.sums, self.committee.directions))
+            found |= dict(zip(own, view.sums(X, *parts), strict=True)) if own else {}
+        return [found[m] for m in range(len(members))]
 
 
 def learn_few_labels(prepared: Prepared, codes: NDArray, mean: NDArray, *, verbose: int = 0) -> FewLabels:
@@ -145,7 +185,7 @@ def learn_few_labels(prepared: Prepared, codes: NDArray, mean: NDArray, *, verbo
     with progress("class sums", None, verbose):
         members = [member for block in blocks for member in block.members]
         sums = [block.sums(m, given) for block in blocks for m in range(len(block.members))]
-    asked = X is not None and len(rows) >= ENOUGH and given.counts.all()
+    asked = X is not None and len(rows) >= ENOUGH * len(mean) and given.counts.all()
     alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
         committee = learn_committee(members, sums, given, mean, opinion)

@@ -42,6 +42,7 @@ class MixtureInference:
     random_state: Any
     classes_: NDArray
     mean_: NDArray
+    _prepared: Prepared
 
     @property
     def _is_graph(self) -> bool:
@@ -126,19 +127,19 @@ class MixtureInference:
         The features, if there are two. Otherwise two principal components of the heat covariance that speaks loudest.
         """
         few = self._few_labels
-        search = getattr(few.spectrum.join, "search", None)
-        points, frame = getattr(search, "points", None), getattr(search, "frame", None)
+        points = few.prepared.points
         if isinstance(points, np.ndarray) and points.shape[1] == 2:
-            return points if frame is None or frame.origin is None else points * frame.unit + frame.origin
+            return points
         spoken = zip(few.committee.shares.tolist(), few.committee.members, strict=True)
         _, loudest = max(
             ((share, one) for share, one in spoken if one.source >= 0), default=(0, None), key=itemgetter(0)
         )
         if loudest is None:  # only linear covariances speak
-            modes = few.spectrum.modes[0]
+            modes = few.prepared.views[0].spectrum.modes[0]
             heat = Heat(modes, time_of_rank(modes.values, len(self.classes_)), centred=True)
         else:
-            heat = Heat(few.spectrum.modes[loudest.source], loudest.parameter, loudest.means)
+            modes = few.prepared.views[loudest.view].spectrum.modes[loudest.source]
+            heat = Heat(modes, loudest.parameter, loudest.means)
         at = PCA(2, svd_solver="covariance_eigh").fit_transform(heat.features().astype(float))
         return at * np.sign(at[np.abs(at).argmax(axis=0), [0, 1]])  # the farthest point is at the right, and above
 
@@ -189,7 +190,7 @@ class MixtureInference:
             raise ValueError(
                 f"n={n} labels are asked for, but only {free} training points have none: give at most {free}"
             )
-        return suggest(few.committee, few.spectrum, few.distributions, few.rows, n, generator(self.random_state))
+        return suggest(few.features, few.distributions, few.rows, n, generator(self.random_state))
 
     def _mixture_scores(self, X) -> StatedScores:
         if not hasattr(self, "label_distributions_"):

@@ -50,6 +50,8 @@ class Member:
     """The time t of a heat covariance, or the shrinkage h of a linear one."""
     means: bool
     """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
+    view: int = 0
+    """Index of the units in which points are compared."""
 
 
 def n_modes(n_points: int, n_classes: int) -> int:
@@ -161,7 +163,7 @@ class Block:
         return MemberSums(whole, left_out.astype(float), directions)
 
 
-def graph_block(source: int, modes: Modes, n_classes: int) -> Block:
+def graph_block(source: int, modes: Modes, n_classes: int, view: int = 0) -> Block:
     """Heat covariances of a graph, with and without mode 0."""
     n = len(modes.vectors)
     most = min(n / 4, RESOLVED * len(modes)) if len(modes) < n else n / 4
@@ -170,14 +172,14 @@ def graph_block(source: int, modes: Modes, n_classes: int) -> Block:
     times: dict[float, float] = {}
     for rank in ranks if len(modes) > 1 else []:
         times.setdefault(time_of_rank(modes.values, rank), rank)  # a graph that falls apart repeats its longest time
-    members = tuple(Member(source, rank, time, means) for time, rank in times.items() for means in (False, True))
+    members = tuple(Member(source, rank, time, means, view) for time, rank in times.items() for means in (False, True))
     weights = [Heat(modes, one.parameter, one.means).weights for one in members]
     return Block(members, modes.vectors, np.reshape(weights, (len(members), len(modes))).astype(modes.vectors.dtype))
 
 
-def linear_block(axes: Axes, coordinates: NDArray) -> Block:
+def linear_block(axes: Axes, coordinates: NDArray, view: int = 0) -> Block:
     """Linear covariances at several shrinkages, none if all points are the same."""
     shares = SHRINKAGES if axes.variances.any() else ()
-    members = tuple(Member(LINEAR, axes.rank(share), share, True) for share in shares)
+    members = tuple(Member(LINEAR, axes.rank(share), share, True, view) for share in shares)
     weights = np.reshape([axes.weights(share) for share in shares], (len(members), coordinates.shape[1]))
     return Block(members, coordinates, weights.astype(coordinates.dtype))

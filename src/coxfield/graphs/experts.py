@@ -42,6 +42,8 @@ ROWS = 4096  # points at a time, so that what is added up stays near the process
 VANISHED = 1e-30  # spread of class sums that say nothing; covariances have a variance of 1
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 PRIOR = 10.0  # labels that the prior of the stacking weights is worth
+MOST_ALONE = 0.25  # prior weight of the third expert, at most; a third of all harms pictures with few labels
+HALF_ALONE = 20.0  # labels per class at which its prior weight would be a quarter
 ROUNDS = 500  # of the stacking weights, at most
 TOLERANCE = 1e-9  # change of a stacking weight at which rounds end
 SMALLEST = 1e-9  # probability of a label that an expert excludes
@@ -157,8 +159,10 @@ def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray) -> Blend:
     return Blend(problem.solve(learn_mean=False).weights, mean)
 
 
-def stack(probabilities: NDArray) -> NDArray:
+def stack(probabilities: NDArray, prior: NDArray | None = None) -> NDArray:
     """Stacking weights of experts from the probabilities that each gives to the labels, shape (experts, labels).
+
+    `prior` has the weights without any label; by default they are equal.
 
     Examples
     --------
@@ -168,10 +172,11 @@ def stack(probabilities: NDArray) -> NDArray:
     array([0.46, 0.54])
     """
     likely = np.maximum(probabilities, SMALLEST)
-    weights = np.full(len(likely), 1 / len(likely))
+    prior = np.full(len(likely), 1 / len(likely)) if prior is None else prior
+    weights = prior
     for _ in range(ROUNDS):
         parts = weights[:, None] * likely
-        counts = (parts / parts.sum(axis=0)).sum(axis=1) + PRIOR / len(likely)
+        counts = (parts / parts.sum(axis=0)).sum(axis=1) + PRIOR * prior
         new = counts / counts.sum()
         done = np.abs(new - weights).max() <= TOLERANCE
         weights = new
@@ -274,8 +279,12 @@ def _stacking_weights(
         return np.array([1.0, 0.0, 0.0])
     left_out = [one.left_out for one in sums]
     experts = [first.probabilities(left_out), second.probabilities(left_out)]
+    prior = np.full(2, 0.5)
     if supervised is not None:
         experts.append(supervised.left_out)
+        per_class = len(given.y) / given.n_classes
+        third = min(MOST_ALONE, per_class / (2 * (per_class + HALF_ALONE)))
+        prior = np.array([(1 - third) / 2, (1 - third) / 2, third])
     weights = np.zeros(len(EXPERTS))
-    weights[: len(experts)] = stack(np.stack([judged.own(expert) for expert in experts]))
+    weights[: len(experts)] = stack(np.stack([judged.own(expert) for expert in experts]), prior)
     return weights
