@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.graphs.bank import EDGE_RULES, Given, graph_block, linear_block, n_modes
+from coxfield.graphs.bank import EDGE_RULES, LINEAR, TIED, Given, fit_clusters, graph_block, linear_block, n_modes
 from coxfield.graphs.experts import SupervisedExpert as Opinion
 from coxfield.graphs.experts import learn_experts as learn_committee
-from coxfield.graphs.spectrum import spectrum_of_distances, spectrum_of_graph, spectrum_of_points
+from coxfield.graphs.experts import meet_shares, powers, prior_strength
+from coxfield.graphs.spectrum import spectrum_of_distances, spectrum_of_graph, spectrum_of_points, unit_rows
 from coxfield.graphs.units import AsGiven, units_for
 from coxfield.progress import progress
 
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.bank import Block, Member
+    from coxfield.graphs.bank import Block, Clusters, Member
     from coxfield.graphs.experts import Experts as Committee
     from coxfield.graphs.spectrum import GraphSpectrum
     from coxfield.graphs.units import Units
 
-ENOUGH = 2  # labels per class, on average, from which a classifier that sees only the labelled points is asked
+LEAST_GUESS = 1e-9  # probability of a class that a guess excludes
+ENOUGH = 6  # labels per class, on average, from which a classifier that sees only the labelled points is asked
 
 
 @dataclass
@@ -42,6 +44,8 @@ class Prepared:
     views: tuple[View, ...] = ()
     count: int = 0
     """How many modes of each graph were asked for."""
+    clusters: dict[int, list[Clusters]] = field(default_factory=dict, repr=False)
+    """Of points in the units of the first view, for a number of classes."""
     _blocks: dict[int, list[Block]] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict:
@@ -58,9 +62,23 @@ class Prepared:
             count = n_modes(self.X.shape[0], n_classes)
             if not self.views or count > self.count:
                 self.views, self.count = self._views(count, verbose), count
-            found = [block for k, view in enumerate(self.views) for block in view.blocks(k, self.X, count, n_classes)]
+            coordinates = [view.coordinates(self.X) for view in self.views]
+            found: list[Block] = []
+            for k, view in enumerate(self.views):
+                found += view.blocks(k, coordinates[k], count, n_classes)
+            axes, first = self.views[0].spectrum.axes, coordinates[0]
+            if axes is not None and first is not None:
+                if n_classes not in self.clusters:
+                    self.clusters = {n_classes: fit_clusters(axes, first, n_classes)}
+                found += [clusters.block(first) for clusters in self.clusters[n_classes]]
             self._blocks = {n_classes: found}  # those of other numbers of classes are not kept
         return self._blocks[n_classes]
+
+    def name(self, member: Member) -> str:
+        """What users see."""
+        if member.source > TIED:
+            return self.views[member.view].name(member)
+        return next(one.name for found in self.clusters.values() for one in found if one.member == member)
 
     def features(self, members: Sequence[Member], n_classes: int, rows: NDArray) -> Iterator[NDArray]:
         """Features of some members at some points."""
@@ -83,13 +101,15 @@ class View:
     units: Units
     spectrum: GraphSpectrum
 
-    def blocks(self, number: int, X, count: int, n_classes: int) -> list[Block]:
+    def blocks(self, number: int, coordinates: NDArray | None, count: int, n_classes: int) -> list[Block]:
         """The members of this view; `count` modes of each graph are used."""
-        found = [
-            graph_block(k, modes.lowest(count), n_classes, number) for k, modes in enumerate(self.spectrum.modes)
-        ]
+        found = [graph_block(k, modes.lowest(count), n_classes, number) for k, modes in enumerate(self.spectrum.modes)]
         axes = self.spectrum.axes
-        return found if axes is None else [*found, linear_block(axes, axes.coordinates(self.units.place(X)), number)]
+        return found if axes is None or coordinates is None else [*found, linear_block(axes, coordinates, number)]
+
+    def coordinates(self, X) -> NDArray | None:
+        """Coordinates of points along the principal axes, if the points have features."""
+        return None if self.spectrum.axes is None else self.spectrum.axes.coordinates(self.units.place(X))
 
     def name(self, member: Member) -> str:
         """What users see."""
@@ -97,20 +117,21 @@ class View:
         name = self.spectrum.names[member.source] if graph else f"linear, shrinkage {member.parameter:g}"
         return f"{name}, {self.units.name}" if self.units.name else name
 
-    def sums(self, X, members: Sequence[Member], sums: Sequence[NDArray], directions: Sequence[NDArray]) -> list[NDArray]:
+    def sums(self, X, members: Sequence[Member], sums, directions, clusters: dict[Member, Clusters]) -> list[NDArray]:
         """Class sums of its members at new points: weighted means of those of the neighbours, in each graph."""
-        X = self.units.place(X)
+        coordinates = self.coordinates(X) if any(member.source < 0 for member in members) else None
         graphs = sorted({member.source for member in members if member.source >= 0})
-        shares = self.spectrum.join.shares(X, graphs)
-        found, coordinates = [], None
+        shares, axes = self.spectrum.join.shares(self.units.place(X), graphs), self.spectrum.axes
+        found = []
         for member, own, direction in zip(members, sums, directions, strict=True):
             if member.source >= 0:
                 found.append(shares[member.source] @ own)
-                continue
-            axes = self.spectrum.axes
-            assert axes is not None  # a linear member has axes
-            coordinates = axes.coordinates(X) if coordinates is None else coordinates
-            found.append(axes.features(coordinates, member.parameter) @ direction)
+            elif axes is None or coordinates is None:
+                raise AssertionError("only members of graphs do without features")
+            elif member.source == LINEAR:
+                found.append(axes.features(coordinates, member.parameter) @ direction)
+            else:
+                found.append(unit_rows(clusters[member].probabilities(coordinates)) @ direction)
         return found
 
 
@@ -126,6 +147,15 @@ class FewLabels:
     """Probabilities of the classes at all points, shape (n, n_classes)."""
     rows: NDArray
     """Rows of the labelled points."""
+    left_out: NDArray
+    """Probabilities of the classes at the labelled points, each from the others, shape (n_labelled, n_classes).
+
+    A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
+    """
+    shift: NDArray | None = None
+    """What is added to log probabilities, so that the classes have the shares that the user states."""
+    unexpected: tuple[NDArray, NDArray] | None = None
+    """Class shares of the points without a label: as stated, and as they were without that."""
 
     @property
     def table(self) -> dict[str, NDArray]:
@@ -133,7 +163,7 @@ class FewLabels:
         members, shares = self.committee.members, self.committee.shares
         order = np.argsort(-shares, kind="stable")
         return {
-            "covariance": np.array([self.prepared.views[one.view].name(one) for one in members])[order],
+            "covariance": np.array([self.prepared.name(one) for one in members])[order],
             "effective_rank": np.array([one.rank for one in members])[order],
             "without_mode_0": np.array([one.means and one.source >= 0 for one in members])[order],
             "share": shares[order],
@@ -148,28 +178,38 @@ class FewLabels:
     def probabilities(self, X) -> NDArray:
         """Probabilities of the classes at new points."""
         alone = None if self.alone is None else self.alone.predict_proba(X)
-        return self.committee.probabilities(self._sums(X), alone)
-
-    @property
-    def left_out(self) -> NDArray:
-        """Probabilities of the classes at the labelled points, each from the others, shape (n_labelled, n_classes).
-
-        A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
-        """
-        alone = None if self.alone is None else self.alone.loo_predict_proba()
-        return self.committee.probabilities(self.committee.left_out, alone)
+        found = self.committee.probabilities(self._sums(X), alone)
+        return found if self.shift is None else powers(found * np.exp(self.shift), 1.0)
 
     def _sums(self, X) -> list[NDArray]:
         """Class sums of the members at new points."""
-        members, found = self.committee.members, {}
+        members = self.committee.members
+        found: dict[int, NDArray] = {}
+        clusters = {one.member: one for fitted in self.prepared.clusters.values() for one in fitted}
         for k, view in enumerate(self.prepared.views):
             own = [m for m, member in enumerate(members) if member.view == k]
-            parts = ([part[m] for m in own] for part in (members, self.committee.sums, self.committee.directions))
-            found |= dict(zip(own, view.sums(X, *parts), strict=True)) if own else {}
+            sums, directions = ([part[m] for m in own] for part in (self.committee.sums, self.committee.directions))
+            if own:
+                new = view.sums(X, [members[m] for m in own], sums, directions, clusters)
+                found |= dict(zip(own, new, strict=True))
         return [found[m] for m in range(len(members))]
 
 
-def learn_few_labels(prepared: Prepared, codes: NDArray, mean: NDArray, *, verbose: int = 0) -> FewLabels:
+@dataclass(frozen=True)
+class Known:
+    """What a user knows beside the labels."""
+
+    weights: NDArray | None = None
+    """How often each row counts if it is labelled; None for once."""
+    prior: NDArray | None = None
+    """Guessed probabilities of the classes at all points, shape (n, n_classes)."""
+    shares: NDArray | None = None
+    """Of the classes among all points."""
+
+
+def learn_few_labels(
+    prepared: Prepared, codes: NDArray, mean: NDArray, known: Known | None = None, *, verbose: int = 0
+) -> FewLabels:
     """Learn from all points and the labels of some.
 
     Parameters
@@ -178,9 +218,11 @@ def learn_few_labels(prepared: Prepared, codes: NDArray, mean: NDArray, *, verbo
     codes : array of shape (n,)
         Class numbers, -1 where the label is not known. A class may have no label.
     mean : array of shape (n_classes,)
+    known : Known, optional
     """
+    known = Known() if known is None else known
     X, rows = prepared.points, np.flatnonzero(codes >= 0)
-    given = Given(rows, codes[rows], len(mean))
+    given = Given(rows, codes[rows], len(mean), None if known.weights is None else known.weights[rows])
     blocks = prepared.blocks(len(mean), verbose)
     with progress("class sums", None, verbose):
         members = [member for block in blocks for member in block.members]
@@ -189,15 +231,30 @@ def learn_few_labels(prepared: Prepared, codes: NDArray, mean: NDArray, *, verbo
     alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
         committee = learn_committee(members, sums, given, mean, opinion)
-        whole = None if opinion is None else opinion.whole
-        distributions = committee.probabilities(committee.sums, whole)
+        distributions = committee.probabilities(committee.sums, None if opinion is None else opinion.whole)
+        left_out = committee.probabilities(committee.left_out, None if opinion is None else opinion.left_out)
+    if known.prior is not None:
+        strength = prior_strength(left_out, known.prior[rows], given.judged)
+        distributions = powers(distributions * np.maximum(known.prior, LEAST_GUESS) ** strength, 1.0)
+    shift = unexpected = None
+    if known.shares is not None:
+        blank, stated = distributions[codes < 0], _left(codes, known.shares)
+        shift, unexpected = meet_shares(blank, stated), (stated, blank.mean(axis=0))
+        distributions = powers(distributions * np.exp(shift), 1.0)
     distributions[rows] = np.eye(len(mean))[codes[rows]]
-    return FewLabels(prepared, committee, alone, distributions, rows)
+    return FewLabels(prepared, committee, alone, distributions, rows, left_out, shift, unexpected)
+
+
+def _left(codes: NDArray, shares: NDArray) -> NDArray:
+    """Class shares of the points without a label, if all points together have the shares that the user states."""
+    left = np.maximum(shares * len(codes) - np.bincount(codes[codes >= 0], minlength=len(shares)), 0)
+    return left / left.sum() if left.any() else shares
 
 
 def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier, Opinion]:
     """A classifier that looks at the labelled points alone, and what it says."""
     with progress("mixture of the labelled points alone", None, verbose), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
-        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist()))).fit(X[given.rows], given.y)
+        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())))
+        classifier.fit(X[given.rows], given.y, sample_weight=given.weights)
         return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())

@@ -1,16 +1,16 @@
 r"""Which units features are compared in: as they are, or in units that every column has alike.
 
-Pixels and embeddings share one unit, and how much a column varies says how much it matters. Columns of a table have units
-of their own, and distances see the column with the largest numbers. Variances tell the two apart without labels:
+Pixels and embeddings share one unit, and how much a column varies says how much it matters. Columns of a table have
+units of their own, and distances see the column with the largest numbers. Variances tell the two apart without labels:
 
 .. math:: g = \frac{(\sum v)^2 / \sum v^2 - 1}{d - 1}
 
-where v are the variances of the d columns that vary. If distances see one column alone, g is 0. If all vary alike, it is
-1. From `COMMON` on, points stay as they are. Below, they are represented three times: by z-scores, by normal scores of
-the ranks, and by whitened z-scores. Labels then say which representation to trust.
+where v are the variances of the d columns that vary. If distances see one column alone, g is 0. If all vary alike, it
+is 1. From `COMMON` on, points stay as they are. Below, they are represented three times: by z-scores, by normal scores
+of the ranks, and by whitened z-scores. Labels then say which representation to trust.
 
-Of each column the outermost values are moved to the next ones before variances are computed, and z-scores are limited. So
-a few outliers change little.
+Of each column the outermost values are moved to the next ones before variances are computed, and z-scores are limited.
+So a few outliers change little.
 """
 
 from __future__ import annotations
