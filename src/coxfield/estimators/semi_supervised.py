@@ -302,15 +302,33 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         Return the class numbers of the rows, -1 for unknown, and checked weights and guesses.
         """
         classes, codes = known_class_numbers(y, self.missing_label, X, self, self.classes)
-        for name, value in (("sample_weight", sample_weight), ("prior", prior)):
-            if value is not None and self._resolved != "mixture":
-                raise ValueError(f"{name} is for inference='mixture', but the inference is {self._resolved!r}")
         weights = check_weights(sample_weight, X, float)
+        if weights is not None:
+            codes = np.where(weights > 0, codes, -1)
+            if self.classes is None:
+                classes, codes = self._weighted_classes(classes, codes)
+        if self._resolved != "mixture" and (
+            prior is not None or (weights is not None and np.ptp(weights[weights > 0]))
+        ):
+            name = "sample_weight with different weights" if prior is None else "prior"
+            raise ValueError(
+                f"{name} is for inference='mixture', but the inference is {self._resolved!r}: leave it out"
+            )
         prior = check_prior(prior, classes, len(codes))
         check_shares(self.class_prior, classes)
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
         self.classes_, self.inference_ = classes, self._resolved
-        return codes if weights is None else np.where(weights > 0, codes, -1), weights, prior
+        return codes, weights, prior
+
+    def _weighted_classes(self, classes: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
+        """The classes of the rows that have a label and a weight, and the class numbers of all rows."""
+        left = np.unique(codes[codes >= 0])
+        if len(left) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs labels of at least two classes with a weight above 0, got "
+                f"{len(left)} class{'es' if len(left) != 1 else ''}: give sample_weight above 0 to labels of others"
+            )
+        return classes[left], np.where(codes >= 0, np.searchsorted(left, codes), -1)
 
     def _check_options(self) -> None:
         check_option("selection", self.selection, SELECTIONS)

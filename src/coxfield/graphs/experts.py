@@ -79,7 +79,7 @@ class Average:
     def probabilities(self, sums: Sequence[NDArray]) -> NDArray:
         """The average over members and strengths; `sums` has the class sums of each member."""
         total = np.zeros(sums[0].shape)
-        for part in gen_batches(len(total), ROWS):
+        for part in gen_batches(len(total), ROWS) if len(total) else ():
             for m in self.members.tolist():
                 self._add(total[part], m, sums[m][part])
         return total * self._factors
