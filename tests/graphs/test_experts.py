@@ -22,6 +22,7 @@ from coxfield.graphs.bank import (
 )
 from coxfield.graphs.experts import (
     EXPERTS,
+    HALF_ALONE,
     PRIOR,
     STRENGTHS,
     Blend,
@@ -360,7 +361,8 @@ def test_a_voice_that_knows_more_is_louder():
         for sure in (0.99, 0.05)
     )
     assert EXPERTS[2] == "labelled points alone"
-    assert loud > 1 / 3 > quiet
+    prior = 8 / (2 * (8 + HALF_ALONE))  # eight labels per class
+    assert loud > prior > quiet == 0
 
 
 def test_the_mean_of_a_class_raises_its_probability():

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from coxfield.estimators.few_labels import Prepared, View, learn_few_labels
+from coxfield.graphs import suggest as suggest_module
 from coxfield.graphs.bank import EDGE_RULES
 from coxfield.graphs.spectrum import spectrum_of_points
 from coxfield.graphs.suggest import NOISE, design, suggest

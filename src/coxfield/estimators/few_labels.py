@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from coxfield.graphs.spectrum import GraphSpectrum
     from coxfield.graphs.units import Units
 
+NEARLY_CERTAIN = 0.8  # probability of a class
 LEAST_GUESS = 1e-9  # probability of a class that a guess excludes
 ENOUGH = 6  # labels per class, on average, from which a classifier that sees only the labelled points is asked
 
@@ -155,7 +156,7 @@ class FewLabels:
     shift: NDArray | None = None
     """What is added to log probabilities, so that the classes have the shares that the user states."""
     unexpected: tuple[NDArray, NDArray] | None = None
-    """Class shares of the points without a label: as stated, and as they were without that."""
+    """Class shares of the points without a label: as stated, and those that are nearly certain without that."""
 
     @property
     def table(self) -> dict[str, NDArray]:
@@ -239,7 +240,7 @@ def learn_few_labels(
     shift = unexpected = None
     if known.shares is not None:
         blank, stated = distributions[codes < 0], _left(codes, known.shares)
-        shift, unexpected = meet_shares(blank, stated), (stated, blank.mean(axis=0))
+        shift, unexpected = meet_shares(blank, stated), (stated, (blank > NEARLY_CERTAIN).mean(axis=0))
         distributions = powers(distributions * np.exp(shift), 1.0)
     distributions[rows] = np.eye(len(mean))[codes[rows]]
     return FewLabels(prepared, committee, alone, distributions, rows, left_out, shift, unexpected)

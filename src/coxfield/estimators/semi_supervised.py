@@ -307,13 +307,10 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
             codes = np.where(weights > 0, codes, -1)
             if self.classes is None:
                 classes, codes = self._weighted_classes(classes, codes)
-        if self._resolved != "mixture" and (
-            prior is not None or (weights is not None and np.ptp(weights[weights > 0]))
-        ):
+        uneven = weights is not None and np.ptp(weights[weights > 0]) > 0
+        if self._resolved != "mixture" and (uneven or prior is not None):
             name = "sample_weight with different weights" if prior is None else "prior"
-            raise ValueError(
-                f"{name} is for inference='mixture', but the inference is {self._resolved!r}: leave it out"
-            )
+            raise ValueError(f"{name} needs inference='mixture', but the inference is {self._resolved!r}: leave it out")
         prior = check_prior(prior, classes, len(codes))
         check_shares(self.class_prior, classes)
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)

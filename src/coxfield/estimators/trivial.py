@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CONTRADICTION = 0.2  # of the points without a label: more of them in other classes than stated is worth a warning
+CONTRADICTION = 0.1  # of the points without a label: that many more than stated in a class are worth a warning
 AGREE = 1.1  # up to this R-hat, chains count as agreeing
 
 
@@ -54,14 +54,14 @@ def warn_if_trivial(labels: NDArray, inference: str) -> None:
     )
 
 
-def warn_if_contradicted(classes: NDArray, stated: NDArray, found: NDArray) -> None:
-    """Warn if points and labels say other class shares than the user states."""
-    if np.abs(stated - found).sum() / 2 <= CONTRADICTION:
+def warn_if_contradicted(classes: NDArray, stated: NDArray, certain: NDArray) -> None:
+    """Warn if more points are nearly certain to be of a class than the user states."""
+    worst = int((certain - stated).argmax())
+    if certain[worst] <= stated[worst] + CONTRADICTION:
         return
-    worst = int(np.abs(stated - found).argmax())
     warnings.warn(
         f"class_prior leaves {stated[worst]:.0%} of the points without a label to class {classes.tolist()[worst]!r}, "
-        f"but points and labels say about {found[worst]:.0%}: wrong shares do more harm than none, so check them",
+        f"but {certain[worst]:.0%} are nearly certain to be of it: wrong shares do more harm than none, so check them",
         UserWarning,
         stacklevel=2,
     )
