@@ -3,34 +3,74 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.graphs.experts import Given, graph_members, linear_members, member_sums
+from coxfield.graphs.bank import EDGE_RULES, Given, graph_block, linear_block, n_modes
 from coxfield.graphs.experts import SupervisedExpert as Opinion
 from coxfield.graphs.experts import learn_experts as learn_committee
+from coxfield.graphs.spectrum import spectrum_of_distances, spectrum_of_graph, spectrum_of_points
 from coxfield.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
+    from coxfield.graphs.bank import Block
     from coxfield.graphs.experts import Experts as Committee
-    from coxfield.graphs.experts import Member
-    from coxfield.graphs.spectrum import GraphSpectrum as Shape
+    from coxfield.graphs.spectrum import GraphSpectrum
 
 ENOUGH = 128  # labels from which a classifier that sees only the labelled points may be better, and is asked
+
+
+@dataclass
+class Prepared:
+    """What does not depend on labels: points, graphs, and the bank of members. It is made when it is needed."""
+
+    X: Any
+    """Points, or affinities or distances between them."""
+    kernel: str | None = None
+    """None for points, "precomputed" for affinities, "precomputed_distances"."""
+    spectrum: GraphSpectrum | None = None
+    count: int = 0
+    """How many modes of each graph were asked for."""
+    _blocks: dict[int, list[Block]] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"_blocks": {}}  # made again when they are needed: a file need not hold them
+
+    @property
+    def points(self) -> Any:
+        """The points, or None if there is only a graph."""
+        return self.X if self.kernel is None else None
+
+    def blocks(self, n_classes: int, verbose: int = 0) -> list[Block]:
+        """All members. The number of modes and the effective ranks follow from the number of classes."""
+        if n_classes not in self._blocks:
+            count = n_modes(self.X.shape[0], n_classes)
+            if self.spectrum is None or count > self.count:
+                self.spectrum, self.count = self._spectrum(count, verbose), count
+            found = [graph_block(k, modes.lowest(count), n_classes) for k, modes in enumerate(self.spectrum.modes)]
+            if self.spectrum.axes is not None:
+                found.append(linear_block(self.spectrum.axes, self.spectrum.axes.coordinates(self.X)))
+            self._blocks = {n_classes: found}  # those of other numbers of classes are not kept
+        return self._blocks[n_classes]
+
+    def _spectrum(self, count: int, verbose: int) -> GraphSpectrum:
+        if self.kernel == "precomputed":
+            return spectrum_of_graph(self.X, count, verbose)
+        if self.kernel == "precomputed_distances":
+            return spectrum_of_distances(self.X, EDGE_RULES, count, verbose)
+        return spectrum_of_points(self.X, EDGE_RULES, count, verbose)
 
 
 @dataclass(frozen=True)
 class FewLabels:
     """What all points together say about the labels."""
 
-    shape: Shape
+    prepared: Prepared
     committee: Committee
     alone: LGCPClassifier | None
     """The classifier that looks at the labelled points alone; None if there are few of them."""
@@ -40,14 +80,18 @@ class FewLabels:
     """Rows of the labelled points."""
 
     @property
+    def spectrum(self) -> GraphSpectrum:
+        """The graphs of all points."""
+        assert self.prepared.spectrum is not None  # it was needed to learn
+        return self.prepared.spectrum
+
+    @property
     def table(self) -> dict[str, NDArray]:
         """The members, the loudest first; see `SLGCPClassifier.members_`."""
         members, shares = self.committee.members, self.committee.shares
         order = np.argsort(-shares, kind="stable")
-        names = [
-            self.shape.names[one.source] if one.source >= 0 else f"linear, shrinkage {one.parameter:g}"
-            for one in members
-        ]
+        graphs = self.spectrum.names
+        names = [graphs[one.source] if one.source >= 0 else f"linear, shrinkage {one.parameter:g}" for one in members]
         return {
             "covariance": np.array(names)[order],
             "effective_rank": np.array([one.rank for one in members])[order],
@@ -74,50 +118,41 @@ class FewLabels:
         """Class sums of the members at new points: weighted means of those of the neighbours, in each graph."""
         members = self.committee.members
         graphs = sorted({member.source for member in members if member.source >= 0})
-        shares = self.shape.join.shares(X, graphs)
+        shares = self.spectrum.join.shares(X, graphs)
         found, coordinates = [], None
         for member, sums, directions in zip(members, self.committee.sums, self.committee.directions, strict=True):
             if member.source >= 0:
                 found.append(shares[member.source] @ sums)
-            elif self.shape.axes is not None:
-                coordinates = self.shape.axes.coordinates(X) if coordinates is None else coordinates
-                found.append(self.shape.axes.features(coordinates, member.parameter) @ directions)
+            elif self.spectrum.axes is not None:
+                coordinates = self.spectrum.axes.coordinates(X) if coordinates is None else coordinates
+                found.append(self.spectrum.axes.features(coordinates, member.parameter) @ directions)
         return found
 
 
-def learn_few_labels(X, codes: NDArray, shape: Shape, mean: NDArray, *, verbose: int = 0) -> FewLabels:
+def learn_few_labels(prepared: Prepared, codes: NDArray, mean: NDArray, *, verbose: int = 0) -> FewLabels:
     """Learn from all points and the labels of some.
 
     Parameters
     ----------
-    X : points, or None if there is only a graph
+    prepared : Prepared
     codes : array of shape (n,)
-        Class numbers, -1 where the label is not known.
-    shape : Shape
+        Class numbers, -1 where the label is not known. A class may have no label.
     mean : array of shape (n_classes,)
     """
-    rows = np.flatnonzero(codes >= 0)
+    X, rows = prepared.points, np.flatnonzero(codes >= 0)
     given = Given(rows, codes[rows], len(mean))
+    blocks = prepared.blocks(len(mean), verbose)
     with progress("class sums", None, verbose):
-        bank = [
-            (member, member_sums(features, given, means=member.means)) for member, features in _bank(X, shape, given)
-        ]
-    members, sums = zip(*bank, strict=True)
-    alone, opinion = (None, None) if X is None or len(rows) < ENOUGH else _alone(X, given, mean, verbose)
+        members = [member for block in blocks for member in block.members]
+        sums = [block.sums(m, given) for block in blocks for m in range(len(block.members))]
+    asked = X is not None and len(rows) >= ENOUGH and given.counts.all()
+    alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
         committee = learn_committee(members, sums, given, mean, opinion)
         whole = None if opinion is None else opinion.whole
         distributions = committee.probabilities(committee.sums, whole)
     distributions[rows] = np.eye(len(mean))[codes[rows]]
-    return FewLabels(shape, committee, alone, distributions, rows)
-
-
-def _bank(X, shape: Shape, given: Given) -> Iterator[tuple[Member, NDArray]]:
-    """All members, and the features of each."""
-    for source, modes in enumerate(shape.modes):
-        yield from graph_members(source, modes, given.n_classes)
-    if shape.axes is not None:
-        yield from linear_members(shape.axes, shape.axes.coordinates(X))
+    return FewLabels(prepared, committee, alone, distributions, rows)
 
 
 def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier, Opinion]:

@@ -12,25 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.decision import StatedScores
-from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.estimators.few_labels import Prepared, learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
 from coxfield.field.arguments import check_couplings
-from coxfield.graphs.experts import EDGE_RULES as TIES
 from coxfield.graphs.experts import EXPERTS as VOICES
-from coxfield.graphs.experts import n_modes
 from coxfield.graphs.neighbours import listed
 from coxfield.graphs.spectrum import Heat, time_of_rank
-from coxfield.graphs.spectrum import spectrum_of_distances as shape_of_distances
-from coxfield.graphs.spectrum import spectrum_of_graph as shape_of_graph
-from coxfield.graphs.spectrum import spectrum_of_points as shape_of_points
 from coxfield.graphs.suggest import suggest
 from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
-
-    from coxfield.graphs.spectrum import GraphSpectrum as Shape
 
 GRAPHS = ("precomputed", "precomputed_distances")
 FEW = 5000  # points below which one thread is faster than two
@@ -43,6 +36,7 @@ class MixtureInference:
     inference: str
     inference_: str
     mean: Any
+    classes: Any
     n_jobs: int | None
     verbose: int
     random_state: Any
@@ -52,6 +46,12 @@ class MixtureInference:
     @property
     def _is_graph(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel in GRAPHS
+
+    @property
+    def _resolved(self) -> str:
+        """The inference, where "auto" is left to the kernel."""
+        learns = self.kernel is None or self._is_graph
+        return self.inference if self.inference != "auto" else ("mixture" if learns else "map")
 
     def _check_mixture(self) -> None:
         """Refuse kernels and inferences that do not go together."""
@@ -69,25 +69,41 @@ class MixtureInference:
                 f"inference={self.inference!r} needs a kernel, but kernel is {self.kernel!r}: for a graph use "
                 "coxfield.field.LabelField.from_graph"
             )
+        if self.classes is not None and self._resolved != "mixture":
+            raise ValueError(
+                f"classes are announced, but inference={self._resolved!r} needs a label of every class: leave classes "
+                "out, or give kernel=None and inference='mixture'"
+            )
 
-    def _fit_mixture(self, X, codes: NDArray) -> None:
-        n = X.shape[0]
+    @property
+    def _missing(self) -> str:
+        """What is missing for predictions."""
+        if not len(self._few_labels.rows):
+            return "no training point is labelled yet"
+        return f"all labels are of one class, {self.classes_.tolist()[0]!r}, and no other class is announced"
+
+    def _preparation(self, X) -> Prepared:
+        if self.kernel == "precomputed":
+            return Prepared(check_affinities(X), self.kernel)
+        if self.kernel == "precomputed_distances":
+            return Prepared(check_distances(X), self.kernel)
+        return Prepared(X)
+
+    def _learn(self, codes: NDArray) -> None:
+        """Learn from the labels of some points, which are prepared."""
+        Q, n = max(len(self.classes_), 2), len(codes)  # a second class is still to come
+        mean = np.zeros(Q)
+        mean[: len(self.mean_)] = self.mean_
         # On few points, waiting for each other costs threads more than they save.
         with threads.alone() if n < FEW else nullcontext():
-            shape = self._shape(X, n_modes(n, len(self.classes_)))
-            few = learn_few_labels(None if self._is_graph else X, codes, shape, self.mean_, verbose=self.verbose)
-        self._few_labels, committee = few, few.committee
+            few = learn_few_labels(self._prepared, codes, mean, verbose=self.verbose)
+        self._few_labels = few
+        if len(self.classes_) < 2 or not len(few.rows):  # labels are to be asked for first
+            return
         self.label_distributions_ = few.distributions
         self.transduction_ = self.classes_[few.distributions.argmax(axis=1)]
-        self.voices_ = dict(zip(VOICES, committee.loudness.tolist(), strict=True))
+        self.voices_ = dict(zip(VOICES, few.committee.loudness.tolist(), strict=True))
         self.members_ = few.table
-
-    def _shape(self, X, count: int) -> Shape:
-        if self.kernel == "precomputed":
-            return shape_of_graph(check_affinities(X), count, self.verbose)
-        if self.kernel == "precomputed_distances":
-            return shape_of_distances(check_distances(X), TIES, count, self.verbose)
-        return shape_of_points(X, TIES, count, self.verbose)
 
     def _fit_mixture_supervised(self, X, codes: NDArray) -> None:
         """If all points are labelled, this is the supervised classifier."""
@@ -110,7 +126,7 @@ class MixtureInference:
         The features, if there are two. Otherwise two principal components of the heat covariance that speaks loudest.
         """
         few = self._few_labels
-        search = getattr(few.shape.join, "search", None)
+        search = getattr(few.spectrum.join, "search", None)
         points, frame = getattr(search, "points", None), getattr(search, "frame", None)
         if isinstance(points, np.ndarray) and points.shape[1] == 2:
             return points if frame is None or frame.origin is None else points * frame.unit + frame.origin
@@ -119,10 +135,10 @@ class MixtureInference:
             ((share, one) for share, one in spoken if one.source >= 0), default=(0, None), key=itemgetter(0)
         )
         if loudest is None:  # only linear covariances speak
-            modes = few.shape.modes[0]
+            modes = few.spectrum.modes[0]
             heat = Heat(modes, time_of_rank(modes.values, len(self.classes_)), centred=True)
         else:
-            heat = Heat(few.shape.modes[loudest.source], loudest.parameter, loudest.means)
+            heat = Heat(few.spectrum.modes[loudest.source], loudest.parameter, loudest.means)
         at = PCA(2, svd_solver="covariance_eigh").fit_transform(heat.features().astype(float))
         return at * np.sign(at[np.abs(at).argmax(axis=0), [0, 1]])  # the farthest point is at the right, and above
 
@@ -173,9 +189,11 @@ class MixtureInference:
             raise ValueError(
                 f"n={n} labels are asked for, but only {free} training points have none: give at most {free}"
             )
-        return suggest(few.committee, few.shape, few.distributions, few.rows, n, generator(self.random_state))
+        return suggest(few.committee, few.spectrum, few.distributions, few.rows, n, generator(self.random_state))
 
     def _mixture_scores(self, X) -> StatedScores:
+        if not hasattr(self, "label_distributions_"):
+            raise ValueError(f"{self._missing}: ask for labels by suggest, and give them to relabel")
         if self._is_graph:
             _check_sign(X, "distances" if self.kernel == "precomputed_distances" else "affinities", "as in fit")
         with np.errstate(divide="ignore"):

@@ -22,7 +22,7 @@ from coxfield.selection.folds import check_folds
 from coxfield.utils.numbers import number_from_zero
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from coxfield.utils.numbers import RandomState
 
@@ -31,7 +31,8 @@ INFERENCES = ("auto", "mixture", "map", "marginals", "perturb_and_map")
 FITTED = (  # attributes that only some fits set
     *("selection_path_", "kernel_", "classifier_"),
     *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
-    *("marginal_errors_", "r_hat_", "members_", "voices_", "_few_labels"),
+    *("marginal_errors_", "r_hat_", "members_", "voices_", "_few_labels", "_prepared"),
+    *("label_distributions_", "transduction_"),
 )
 
 
@@ -78,6 +79,10 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         point is the sum of its couplings divided by its strongest one.
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
+    classes : array-like, default=None
+        Classes that there are, whether they have a label yet or not, for "mixture". Labels in y may name more. None
+        means the classes of y, at least two of them. With classes given, `fit` needs no label at all: `suggest` says
+        which to ask for, and `relabel` takes them. An empty list means that no class is known yet.
     missing_label : int, float, str or None, default=-1
         The mark of an unknown label in y, one value. None, NaN and NaT mean the same.
     tolerance : float, default=1e-9
@@ -178,6 +183,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         selection: str | None = "cv_error",
         length_scales: ArrayLike | None = None,
         n_folds: int = 10,
+        classes: ArrayLike | None = None,
         missing_label: Any = -1,
         tolerance: float = 1e-9,
         n_draws: int | None = None,
@@ -191,6 +197,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         self.selection = selection
         self.length_scales = length_scales
         self.n_folds = n_folds
+        self.classes = classes
         self.missing_label = missing_label
         self.tolerance = tolerance
         self.n_draws = n_draws
@@ -222,13 +229,64 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         X = check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
-        self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
-        learns = self.kernel is None or self._is_graph
-        self.inference_ = self.inference if self.inference != "auto" else ("mixture" if learns else "map")
+        codes = self._set_labels(y, X)
         with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": X}):
+            if self.inference_ == "mixture":
+                self._prepared = self._preparation(X)
             self._fit_by_inference(X, codes)
         return self
+
+    def relabel(self, y) -> Self:
+        """Take other labels for the same rows: what `fit(X, y)` does, in a small part of its time.
+
+        `fit` keeps all that does not depend on labels, such as the graphs. Only with "mixture". If there are more
+        classes than before and more than eleven, the graphs need more modes, which takes as long as `fit`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels of the rows of `fit`, with `missing_label` where they are unknown. There may be new classes.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        Start without any label, and ask for three:
+
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_blobs
+        >>> from coxfield import SLGCPClassifier
+        >>> X, truth = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> y = np.full(150, -1)
+        >>> clf = SLGCPClassifier(classes=[], random_state=0).fit(X, y)
+        >>> rows = clf.suggest(3)
+        >>> y[rows] = truth[rows]
+        >>> print(f"{np.mean(clf.relabel(y).transduction_ != truth):.0%} wrong")
+        0% wrong
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_prepared"):
+            raise ValueError(
+                f"relabel needs what inference='mixture' keeps, but this was fitted by {self.inference_!r}: fit again"
+            )
+        self._check_options()
+        prepared = self._prepared
+        codes = self._set_labels(y, prepared.X)
+        for earlier in FITTED:
+            self.__dict__.pop(earlier, None)
+        self._prepared = prepared
+        with stages("relabel", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": prepared.X}):
+            self._fit_by_inference(prepared.X, codes)
+        return self
+
+    def _set_labels(self, y, X) -> NDArray:
+        """Set the classes, their means and the inference; return the class numbers of the rows, -1 for unknown."""
+        classes, codes = known_class_numbers(y, self.missing_label, X, self, self.classes)
+        self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
+        self.classes_, self.inference_ = classes, self._resolved
+        return codes
 
     def _check_options(self) -> None:
         check_option("selection", self.selection, SELECTIONS)
@@ -241,7 +299,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
     def _fit_by_inference(self, X, codes) -> None:
         everything = (codes >= 0).all()
         if self.inference_ == "mixture":
-            self._fit_mixture_supervised(X, codes) if everything else self._fit_mixture(X, codes)
+            self._fit_mixture_supervised(X, codes) if everything else self._learn(codes)
         elif everything:
             self._fit_field_supervised(X, codes)
         else:

@@ -206,10 +206,15 @@ def numbers_among(y: NDArray, classes: NDArray) -> NDArray:
     return np.searchsorted(classes, different)[codes]
 
 
-def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArray]:
-    """The classes, at least two, and the class number of each row, -1 where the label is missing."""
+def known_class_numbers(y, missing_label, X, estimator, announced=None) -> tuple[NDArray, NDArray]:
+    """The classes and the class number of each row, -1 where the label is missing.
+
+    There are at least two classes with a label, unless classes are announced: then any number of rows may have one.
+    """
     _require(y, estimator)
     y, known = separate_labels(y, missing_label, X)
+    if announced is not None:
+        return _with_announced(y, known, missing_label, announced)
     if not known.any():
         raise ValueError(
             f"no point is labelled: every entry of y is missing_label={missing_label!r}; label at least one "
@@ -218,6 +223,27 @@ def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArra
     classes, numbers = class_numbers(y[known], estimator)
     codes = np.full(len(known), -1)
     codes[known] = numbers
+    return classes, codes
+
+
+def _with_announced(y: NDArray, known: NDArray, missing_label, announced) -> tuple[NDArray, NDArray]:
+    """The announced classes and those of the labels, and the class number of each row."""
+    listed = _column(announced)
+    marks = np.flatnonzero([_equal(label, missing_label) for label in _listed(listed)])
+    if len(marks):
+        raise ValueError(
+            f"classes holds missing_label={missing_label!r}, which marks unknown labels: remove it, or give another "
+            "missing_label"
+        )
+    labels = y[known]
+    if len(labels):
+        check_classification_targets(labels)
+    else:
+        labels = _usable(listed, np.ones(len(listed), bool))[:0]
+    named = announced_classes(announced, labels) if len(listed) else labels[:0]
+    classes = np.union1d(named, labels)
+    codes = np.full(len(known), -1)
+    codes[known] = np.searchsorted(classes, labels)
     return classes, codes
 
 

@@ -1,8 +1,7 @@
 r"""The model of `SLGCPClassifier`: three experts on covariances of all points, and their stacking weights.
 
-The members are heat covariances of several graphs at several times, and linear covariances, as unit features. A
-covariance is the inner product of features, so a class sum is one product of features with the sum of the features of
-the class, and no matrix of all pairs is formed. Each expert combines the class sums S_m of the members:
+The members are heat covariances of several graphs at several times, and linear covariances; see `bank`. Each expert
+combines the class sums S_m of the members:
 
 1. `Average`: member m at strength b predicts with softmax(mu + b S_m). Its weight is the product of two factors. One is
    the probability that it gives to each label from the others, by leave-one-out. The other is a prior exp(-R / n),
@@ -24,33 +23,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_softmax, softmax
+from sklearn.utils import gen_batches
 
-from coxfield.graphs.neighbours import EdgeRule
-from coxfield.graphs.spectrum import Heat, time_of_rank
 from coxfield.selection.mixture.concave import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.spectrum import Axes, Modes
+    from coxfield.graphs.bank import Given, Member, MemberSums
 
 
-# Few neighbours follow thin shapes, and many follow clouds. With one scale and a sharp rule, edges do not cross gaps.
-EDGE_RULES = (
-    EdgeRule(5),
-    EdgeRule(40),
-    EdgeRule(10, sharpness=4.0, common=True),
-    EdgeRule(10, sharpness=10.0, common=True),
-)
-MULTIPLES = (1.2, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of Q - 1: effective ranks
-LEAST_MODES = 64
-MODES_PER_CLASS = 6
-RESOLVED = 0.6  # effective ranks up to this share of the modes are those of all modes
-SHRINKAGES = (0.03, 0.1, 0.3, 1.0)
 STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
 ROUNDING = 16  # units of the last digit by which class sums may differ by rounding alone
+LEAST_MEAN = -300.0  # relative to the largest: e to this power is a normal number, and excludes a class
+ROWS = 4096  # points at a time, so that what is added up stays near the processor
 VANISHED = 1e-30  # spread of class sums that say nothing; covariances have a variance of 1
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 PRIOR = 10.0  # labels that the prior of the stacking weights is worth
@@ -59,132 +47,6 @@ TOLERANCE = 1e-9  # change of a stacking weight at which rounds end
 SMALLEST = 1e-9  # probability of a label that an expert excludes
 IMAGINED = 5.0  # labels more in each class when shares are counted: labels are often asked for, and not drawn
 EXPERTS = ("average", "mixture", "labelled points alone")
-
-
-@dataclass(frozen=True)
-class Member:
-    """One covariance of the bank."""
-
-    source: int
-    """Index of its graph; -1 for linear covariances."""
-    rank: float
-    """Effective rank."""
-    parameter: float
-    """The time t of a heat covariance, or the shrinkage h of a linear one."""
-    means: bool
-    """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
-
-
-def n_modes(n_points: int, n_classes: int) -> int:
-    """How many modes of a graph are computed."""
-    return min(n_points, max(LEAST_MODES, MODES_PER_CLASS * (n_classes - 1)))
-
-
-def graph_members(source: int, modes: Modes, n_classes: int) -> Iterator[tuple[Member, NDArray]]:
-    """Heat covariances of a graph, with and without mode 0, and their features."""
-    if len(modes) < 2:
-        return
-    n = len(modes.vectors)
-    most = min(n / 4, RESOLVED * len(modes)) if len(modes) < n else n / 4
-    ranks = [(n_classes - 1) * multiple for multiple in MULTIPLES]
-    ranks = [rank for rank in ranks if rank <= most] or ranks[:1]
-    times: dict[float, float] = {}
-    for rank in ranks:
-        times.setdefault(time_of_rank(modes.values, rank), rank)  # a graph that falls apart repeats its longest time
-    for time, rank in times.items():
-        for centred in (False, True):
-            yield Member(source, rank, time, centred), Heat(modes, time, centred).features()
-
-
-def linear_members(axes: Axes, coordinates: NDArray) -> Iterator[tuple[Member, NDArray]]:
-    """Linear covariances at several shrinkages, and their features."""
-    if not axes.variances.any():
-        return
-    for share in SHRINKAGES:
-        yield Member(-1, axes.rank(share), share, True), axes.features(coordinates, share)
-
-
-@dataclass(frozen=True)
-class Given:
-    """The labelled points."""
-
-    rows: NDArray
-    """Their rows among all points."""
-    y: NDArray
-    n_classes: int
-
-    @property
-    def counts(self) -> NDArray:
-        """Labelled points per class."""
-        return np.bincount(self.y, minlength=self.n_classes)
-
-    @property
-    def indicators(self) -> NDArray:
-        """1 where a labelled point has the class, shape (n_labelled, n_classes)."""
-        return np.eye(self.n_classes)[self.y]
-
-    @property
-    def judged(self) -> Judged:
-        """What leave-one-out can judge."""
-        classes = np.flatnonzero(self.counts > 1)
-        rows = np.flatnonzero(np.isin(self.y, classes) & (len(classes) > 1))
-        return Judged(rows, classes, np.searchsorted(classes, self.y[rows]))
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Labels that leave-one-out can judge: those of classes with several labels, among these classes.
-
-    The only label of its class would be predicted without any point of its class, which is evidence against every
-    member. So such labels do not count. Their classes do not count either: otherwise the member would win that never
-    names them.
-    """
-
-    rows: NDArray
-    """Of the labelled points."""
-    classes: NDArray
-    y: NDArray
-    """Numbers of the labels among these classes."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def among(self, left_out: NDArray) -> NDArray:
-        """The rows and classes that count, of an array of shape (n_labelled, n_classes)."""
-        return left_out[np.ix_(self.rows, self.classes)]
-
-    def own(self, probabilities: NDArray) -> NDArray:
-        """The probability of each label that counts, given that it is one of these classes."""
-        some = self.among(probabilities)
-        return some[np.arange(len(self)), self.y] / np.maximum(some.sum(axis=1), np.finfo(float).tiny)
-
-
-@dataclass(frozen=True)
-class MemberSums:
-    """Class sums of one member."""
-
-    whole: NDArray
-    """At all points, shape (n, n_classes)."""
-    left_out: NDArray
-    """At the labelled points without themselves, shape (n_labelled, n_classes)."""
-    directions: NDArray
-    """What features are multiplied with to give class sums, shape (n_features, n_classes)."""
-
-
-def member_sums(features: NDArray, given: Given, *, means: bool) -> MemberSums:
-    """Class sums, or class means, of the covariance that is the inner product of unit features.
-
-    Means are sums divided by the number of points in the class. The number leaves out the point itself where the sum
-    does. A covariance that takes negative values would favour the larger class on both sides. Other sums are
-    divided by the root of the number: labels are often asked for, and their numbers say little about the classes.
-    """
-    own, indicators = features[given.rows], given.indicators.astype(features.dtype)
-    power = 1.0 if means else 0.5
-    directions = own.T @ indicators
-    left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
-    left_out = left_out / np.maximum(given.counts - given.indicators, 1) ** power
-    directions = directions / (given.counts**power).astype(features.dtype)
-    return MemberSums(features @ directions, left_out.astype(float), directions)
 
 
 @dataclass(frozen=True)
@@ -204,11 +66,29 @@ class Average:
 
     def probabilities(self, sums: Sequence[NDArray]) -> NDArray:
         """The average over members and strengths; `sums` has the class sums of each member."""
-        total = 0.0
-        for m in self.members:
-            for s in np.flatnonzero(self.weights[m]):
-                total = total + self.weights[m, s] * softmax(self.strengths[m, s] * sums[m] + self.mean, axis=1)
-        return np.asarray(total)
+        total = np.zeros(sums[0].shape)
+        for part in gen_batches(len(total), ROWS):
+            for m in self.members.tolist():
+                self._add(total[part], m, sums[m][part])
+        return total * self._factors
+
+    @property
+    def _factors(self) -> NDArray:
+        """exp(mean), with a floor that keeps sums of products with it above 0."""
+        return np.exp(np.maximum(self.mean - self.mean.max(), LEAST_MEAN))
+
+    def _add(self, total: NDArray, m: int, sums: NDArray) -> None:
+        """Add what a member says at all strengths, but for the factors of the classes.
+
+        Each strength is twice the one before. So one exponential is enough: its squares are the others.
+        """
+        powers = np.exp(self.strengths[m, 0] * (sums - sums.max(axis=1, keepdims=True)))
+        factors, weights = self._factors, self.weights[m]
+        for s in range(np.flatnonzero(weights)[-1] + 1):
+            if s > 0:
+                powers *= powers
+            if weights[s] > 0:
+                total += powers * (weights[s] / (powers @ factors))[:, None]
 
 
 def average(sums: Sequence[MemberSums], ranks: NDArray, given: Given, mean: NDArray) -> Average:
@@ -225,7 +105,7 @@ def average(sums: Sequence[MemberSums], ranks: NDArray, given: Given, mean: NDAr
     """
     strengths = np.stack([STRENGTHS / _spread(one.whole) for one in sums])
     logs = np.stack([_log_likelihoods(one, of_one, given, mean) for one, of_one in zip(sums, strengths, strict=True)])
-    logs -= (ranks / len(given.y))[:, None]
+    logs -= (ranks / max(len(given.y), given.n_classes))[:, None]  # a class without a label counts as one label
     weights = softmax(logs)
     weights = np.where(weights >= NEGLIGIBLE * weights.max(), weights, 0)
     return Average(strengths, weights / weights.sum(), mean)
