@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEIGHBOURS = 12
-PUSHES = 5  # random rows, for each row and turn
+PUSHES = 8  # random rows, for each row and turn
 TURNS = 250
 DIMENSIONS = 30  # in which neighbours are looked for
-SHAPE = (1.6, 0.9)  # a, b of 1 / (1 + a d^2b): neighbours may touch, but do not fall on one spot
+SHAPE = (0.3, 0.8)  # a, b of 1 / (1 + a d^2b): neighbours may touch, but do not fall on one spot
 FARTHEST = 4.0  # a step is at most this long
 
 

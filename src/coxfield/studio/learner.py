@@ -180,10 +180,9 @@ class Learner:
             self.tell("colours")
             if self._wanted is not None and self.questions:
                 return  # newer labels wait, and there are questions enough until then
-            free = int((codes < 0).sum())
-            asked = self.model.suggest(
-                min(free, AHEAD + int((barred & (codes < 0)).sum()) if free < 500 else AHEAD * 2)
-            )
+            free = codes < 0
+            spare = min(int((barred & free).sum()), AHEAD)  # rows that are put off may be among them
+            asked = self.model.suggest(min(int(free.sum()), AHEAD + spare))
             self.questions = [int(row) for row in asked if not barred[row]]
             if several:
                 self._doubt(points)

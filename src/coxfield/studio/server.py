@@ -365,9 +365,7 @@ def _listening(port: int) -> socket.socket:
         found.listen(64)
     except (OSError, OverflowError):
         found.close()
-        raise ValueError(
-            f"port {port} is in use or not allowed: give another one, or none for one that is free"
-        ) from None
+        raise ValueError(f"port {port} is in use or not allowed: give another one, or 0 for any that is free") from None
     return found
 
 

@@ -244,7 +244,7 @@ class Session:
 
     def is_check(self, row: int) -> bool:
         """Whether a row is asked blind."""
-        return row in self.checking and self.labels.codes[row] < 0
+        return row in self.checking and bool(self.labels.codes[row] < 0)
 
     def _due(self) -> bool:
         if not self.check_every or not len(self.learner.answer.classes):
@@ -295,7 +295,7 @@ class Session:
         with self.lock:
             blind = self.is_check(row)
             code = int(self.labels.codes[row])
-            card = {
+            return {
                 "row": row,
                 "cells": self.rows.card(row),
                 "more": max(0, len(self.rows.cells) - 80),
@@ -307,7 +307,6 @@ class Session:
                 "opinion": [] if blind else self._opinion(row),
                 "guess": None if blind or self.rows.guesses is None else self.rows.guesses[row],
             }
-        return card
 
     def _opinion(self, row: int) -> list[dict[str, Any]]:
         if self.labels.codes[row] >= 0:
@@ -463,7 +462,7 @@ class Session:
             return
         if not self.source.exists() or digest(self.source) != self.rows.mark:
             raise JournalError(
-                f"{self.source} has changed since the studio was opened, so rows may not be the same: put the old table "
+                f"{self.source} has changed since the studio was opened, so its rows may be others: put the old table "
                 f"back; the labels are safe in {self.journal.path}"
             )
 

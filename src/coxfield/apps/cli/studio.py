@@ -35,7 +35,7 @@ def studio(
     ] = None,
     pixels: Annotated[
         str | None,
-        typer.Option("--pixels", metavar="HxW", help="The features are the pixels of a picture, such as 28x28."),
+        typer.Option("--pixels", metavar="HxW", help="The features are pixels, such as 28x28: height, width."),
     ] = None,
     text: Annotated[
         str | None, typer.Option("--text", metavar="COLUMN", help="Column of texts. Default: columns with sentences.")

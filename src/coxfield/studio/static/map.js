@@ -174,7 +174,7 @@ export class PointMap {
   }
 
   // Places in the unit square -> pixels of the page.
-  get unit() { return 0.46 * Math.min(this.width, this.height) * this.zoom; }
+  get unit() { return 0.5 * Math.max(40, Math.min(this.width - 60, this.height - 110)) * this.zoom; }
   toScreen(row) {
     return [this.width / 2 + (this.xy[2 * row] - this.centre[0]) * this.unit, this.height / 2 - (this.xy[2 * row + 1] - this.centre[1]) * this.unit];
   }
