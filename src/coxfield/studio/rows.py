@@ -165,7 +165,8 @@ def from_table(
     texts = [name for name in features if name == text or (text is None and _is_text(frame[name]))]
     plain = [name for name in features if name not in texts and name != image]
     try:
-        cells, points = _points(frame.select(plain), plain, standardised=standardised and pixels is None)
+        numbers = frame.select(plain) if plain else np.zeros((len(frame), 0))
+        cells, points = _points(numbers, plain, standardised=standardised and pixels is None)
     except TableError as error:
         raise TableError(str(error).replace(" of X ", f" of {table.name} ")) from None
     words = [" ".join(shown(frame[name][row]) for name in texts) for row in range(len(frame))] if texts else None
