@@ -364,6 +364,7 @@ class Session:
                 if self.labels.codes[one["row"]] == one["label"] and one["other"] < len(self.labels.classes)
             ]
             return {
+                "steps": len(self.labels.steps),
                 "rows": len(self.rows),
                 "name": self.rows.name,
                 "target": self.rows.target,

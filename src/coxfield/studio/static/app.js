@@ -26,6 +26,7 @@ async function ask(path, body) {
 async function act(body) {
   if (busy || closed) return null;
   busy = true;
+  document.body.dataset.busy = "yes";
   try {
     const answer = await ask("act", { tab, ...body });
     if (!answer) return null;
@@ -38,6 +39,7 @@ async function act(body) {
     return found;
   } finally {
     busy = false;
+    document.body.dataset.busy = "no";
   }
 }
 
@@ -67,8 +69,9 @@ function nothingLeft() {
 async function why(row) {
   if (card.check || !state.classes.length) { $("why").hidden = true; return; }
   const answer = await fetch(`why/${row}`).catch(() => null);
-  if (!answer?.ok || card?.row !== row) return;
-  showWhy(await answer.json(), state, (other) => act({ do: "show", rows: [other] }), card.image);
+  const reasons = answer?.ok ? await answer.json() : [];
+  if (card?.row !== row) return;
+  showWhy(reasons, state, (other) => act({ do: "show", rows: [other] }), card.image);
 }
 
 // What people do.
@@ -163,6 +166,7 @@ function ask_for(title, body, { confirm = "OK", done = null, extra = [] } = {}) 
   dialog.showModal();
   const input = dialog.querySelector("input");
   if (input) { input.focus(); input.select(); }
+  else menu.lastElementChild.focus();
 }
 
 function newClass(name = "") {
@@ -303,6 +307,7 @@ async function refresh() {
       const [fresh, bytes] = await Promise.all([fetch("state"), fetch("colours")]);
       if (!fresh.ok || !bytes.ok) return;
       const [seen, table] = [await fresh.json(), new Uint8Array(await bytes.arrayBuffer())];
+      if (state && seen.steps < state.steps) { again = true; continue; }  // a key was faster
       state = seen;
       if (map.n * 4 === table.length) map.setColours(table);
       if (card && !card.check && card.label === null && table[4 * card.row + 2] !== NOBODY && !busy) {
@@ -325,8 +330,9 @@ async function refresh() {
 async function again_card() {
   const row = card.row;
   const answer = await fetch(`card/${row}`);
-  if (!answer.ok || busy || card?.row !== row) return;
-  card = await answer.json();
+  const fresh = answer.ok ? await answer.json() : null;
+  if (!fresh || busy || card?.row !== row || card.label !== null) return;  // a key was faster
+  card = fresh;
   showClasses(card, state, pick);
   why(row);
 }
