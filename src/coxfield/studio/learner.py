@@ -154,8 +154,6 @@ class Learner:
 
     def _turn(self, points: NDArray) -> bool:
         with self._change:
-            self._busy = False
-            self._change.notify_all()
             self._change.wait_for(lambda: self._wanted is not None or self._ended)
             if self._ended or self._wanted is None:
                 return False
@@ -164,6 +162,10 @@ class Learner:
             self._learn(codes, barred, points)
         else:
             self._all_given(codes)
+        with self._change:
+            self._busy = False
+            self._change.notify_all()
+        self.tell("questions")
         return True
 
     def _learn(self, codes: NDArray, barred: NDArray, points: NDArray) -> None:
@@ -186,7 +188,6 @@ class Learner:
             self.questions = [int(row) for row in asked if not barred[row]]
             if several:
                 self._doubt(points)
-        self.tell("questions")
 
     def _all_given(self, codes: NDArray) -> None:
         classes = np.unique(codes)
