@@ -100,7 +100,9 @@ def speed(sizes, keys):
         rows += [
             Row(f"{name}: next card", _quantiles(cards), "50 ms"),
             Row(f"{name}: new colours", _quantiles(colours), "1,000 ms"),
-            Row(f"{name}: ready for the first question; panning; memory", f"{ready:.0f} s; {frames:.0f}/s; {memory} MB"),
+            Row(
+                f"{name}: ready for the first question; panning; memory", f"{ready:.0f} s; {frames:.0f}/s; {memory} MB"
+            ),
         ]
         show(f"Studio, {keys - 12} keys", rows[-3:])
     return rows
@@ -156,7 +158,9 @@ def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
     measured = session.measured()
     found = session.learner.answer
     free = session.labels.codes < 0
-    names_found = np.array([*session.labels.classes, None], dtype=object)[np.minimum(found.found, len(session.labels.classes))]
+    names_found = np.array([*session.labels.classes, None], dtype=object)[
+        np.minimum(found.found, len(session.labels.classes))
+    ]
     session.end()
     return left, measured, float(np.mean(names_found[free] != truth[free]))
 
@@ -170,7 +174,9 @@ def labellers(sizes, seeds, keys=(20, 40, 100)):
             ("random order", 0.0, True),
             ("random order, 5 % slips", 0.05, True),
         ):
-            runs = [labeller(X, truth, keys, slips, seed, random=random, check_every=0 if random else 10) for seed in seeds]
+            runs = [
+                labeller(X, truth, keys, slips, seed, random=random, check_every=0 if random else 10) for seed in seeds
+            ]
             errors = [f"{statistics.mean(run[0][key] for run in runs):.0f}" for key in keys]
             rows.append(Row(title, " / ".join(errors)))
         show(f"{name}: errors left of {len(X):,} after {' / '.join(map(str, keys))} keys, {len(seeds)} runs", rows)

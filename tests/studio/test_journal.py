@@ -144,7 +144,7 @@ def test_a_full_disk_is_a_sentence_and_the_file_is_as_before(tmp_path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(FileNotWrittenError, match="could not be written.*No space left.*make room"):
+    with pytest.raises(FileNotWrittenError, match=r"could not be written.*No space left.*make room"):
         book.add([Step("label", np.array([1]), "dog")])
     monkeypatch.undo()
     assert path.read_bytes() == before
@@ -168,7 +168,10 @@ def test_a_file_that_somebody_removes_is_written_again(tmp_path):
         (b"a,b\n1,2\n", "is not a file of labels"),
         (b"\xff\xfe\n", "is not a file of labels"),
         (b"step,time,by,action,rows,label,other,expected_errors\n1,t,me,dance,1,x,,\n", "is not a file of labels"),
-        (b"step,time,by,action,rows,label,other,expected_errors\n1,t,me,label,7,x,,\n", "label for row 7, but there are 6"),
+        (
+            b"step,time,by,action,rows,label,other,expected_errors\n1,t,me,label,7,x,,\n",
+            "label for row 7, but there are 6",
+        ),
         (b"step,time,by,action,rows,label,other,expected_errors\n1,t,me,open,1-6,other,,\n", "another table"),
     ],
 )

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import time
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -88,7 +89,14 @@ def test_a_foreign_origin_is_refused(studio, origin):
 
 @pytest.mark.parametrize(
     "path",
-    ["static/../server.py", "static/..%2fserver.py", "static/%2e%2e/session.py", "static//etc/passwd", "image/../state", "image/99"],
+    [
+        "static/../server.py",
+        "static/..%2fserver.py",
+        "static/%2e%2e/session.py",
+        "static//etc/passwd",
+        "image/../state",
+        "image/99",
+    ],
 )
 def test_no_other_file_is_served(studio, path):
     status, body = raw(studio, f"/{studio.token}/{path}")
@@ -207,12 +215,11 @@ def test_the_address_is_not_on_the_command_line_of_the_browser(monkeypatch):
     monkeypatch.setattr("webbrowser.open", opened.append)
     show("http://127.0.0.1:1/secret/")
     assert "secret" not in opened[0]
-    path = opened[0].removeprefix("file://")
-    with open(path) as stream:
-        assert "http://127.0.0.1:1/secret/" in stream.read()
+    path = Path(opened[0].removeprefix("file://"))
+    assert "http://127.0.0.1:1/secret/" in path.read_text()
     if os.name == "posix":
-        assert os.stat(path).st_mode & 0o077 == 0
-    os.unlink(path)
+        assert path.stat().st_mode & 0o077 == 0
+    path.unlink()
 
 
 def test_open_returns_the_labels_when_the_page_is_closed():

@@ -123,9 +123,9 @@ class Labels:
         present = dict.fromkeys(label for label in self.start if label is not None)
         for label in sorted(present, key=_order) + list(self.known):
             self._code(label)
-        for row, label in enumerate(self.start):
-            if label is not None:
-                self.codes[row], self.sources[row] = self._code(label), Source.table
+        for row, given in enumerate(self.start):
+            if given is not None:
+                self.codes[row], self.sources[row] = self._code(given), Source.table
         undone = self.undone
         for step in self.steps:
             if step.number not in undone:

@@ -217,7 +217,7 @@ def _points(X: Any, names: Sequence[str] | None, *, standardised: bool) -> tuple
     return cells, points
 
 
-def _values(column: Any) -> Sequence:
+def _values(column: Any) -> Any:
     values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
     return values if values.dtype.kind in "fiu" else column.to_list()
 
@@ -260,7 +260,7 @@ def _is_text(column: Any) -> bool:
     present = column.drop_nulls()
     if len(present) < FEWEST_ROWS or present.n_unique() <= len(present) / 2:
         return False
-    return np.mean([len(value.split()) for value in present.head(200)]) > WORDS
+    return bool(np.mean([len(value.split()) for value in present.head(200)]) > WORDS)
 
 
 def _column(column: Any) -> list[str | None]:

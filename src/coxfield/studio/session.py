@@ -421,7 +421,7 @@ class Session:
         found: list[int] = []
         if words.isdigit() and 1 <= int(words) <= len(self.rows):
             found.append(int(words) - 1)
-        columns = [values for values in self.rows.cells.values() if isinstance(values, list)]
+        columns: list[Any] = [values for values in self.rows.cells.values() if isinstance(values, list)]
         columns += [self.rows.texts] if self.rows.texts is not None else []
         for row in range(len(self.rows)) if words else ():
             if len(found) >= MOST_FOUND:
@@ -449,7 +449,7 @@ class Session:
             return {
                 "label": names[codes],
                 "probability": np.where(given, 1.0, np.where(known, answer.sure, np.nan)),
-                "source": np.where(given, "given", np.where(known, "found", None)),
+                "source": np.array([None, "found", "given"], dtype=object)[known.astype(int) + given],
             }
 
     def given(self) -> NDArray:

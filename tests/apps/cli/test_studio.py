@@ -146,7 +146,8 @@ def test_names_of_files(tmp_path):
 
 
 def test_without_its_packages_it_says_what_to_install(clouds):
-    code = f"import sys\nsys.argv = ['coxfield', 'studio', {str(clouds[0])!r}]\nfrom coxfield.__main__ import main\nmain()\n"
+    code = f"import sys\nsys.argv = ['coxfield', 'studio', {str(clouds[0])!r}]\n"
+    code += "from coxfield.__main__ import main\nmain()\n"
     done = run_without(("starlette", "uvicorn"), code)
     assert done.returncode == 1
     assert done.stderr == "Error: the studio needs starlette and uvicorn: pip install 'coxfield[studio]'\n"
