@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,7 @@ class Learner:
     def start(self) -> None:
         """Begin to work."""
         self._thread.start()
+        threading.Thread(target=self._place, name="studio map", daemon=True).start()
 
     def ask(self, codes: NDArray, barred: NDArray) -> None:
         """Leave labels to learn from, -1 for none. Rows in the mask `barred` are not suggested."""
@@ -137,8 +139,6 @@ class Learner:
     def _work(self) -> None:
         try:
             points = reduced(self.X)
-            self.places = neighbour_places(points, self.rng)
-            self.tell("places")
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of little data: the page shows the doubt
                 self.model.fit(points, np.full(len(points), -1))
@@ -151,6 +151,12 @@ class Learner:
             with self._change:
                 self._busy, self._wanted, self._ended = False, None, True
                 self._change.notify_all()
+
+    def _place(self) -> None:
+        """Find places for the map. If it fails, those by principal components stay."""
+        with suppress(ValueError, MemoryError):
+            self.places = neighbour_places(reduced(self.X), self.rng)
+            self.tell("places")
 
     def _turn(self, points: NDArray) -> bool:
         with self._change:

@@ -231,10 +231,12 @@ class Studio:
         if body.get("stay") is not None and row is None:
             row = int(body["stay"])
         if row is None:
-            row = session.next(tab)
+            row = session.next(tab) if body.get("next") is None else session.prefer(tab, int(body["next"]))
         elif kind == "undo":
             session.held[tab] = row
         answer["card"] = None if row is None else session.card(row)
+        ahead = session.peek(tab)
+        answer["ahead"] = None if ahead is None else session.card(ahead)
         answer["state"] = session.state()
         return answer
 

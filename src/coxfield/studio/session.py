@@ -231,6 +231,24 @@ class Session:
                 self.held[tab] = row
             return row
 
+    def peek(self, tab: str = "") -> int | None:
+        """The row that will probably be asked after the one that a tab shows; None if that cannot be known."""
+        with self.lock:
+            if self._due(ahead=1) or not self.learner.questions:
+                return None
+            taken = set(self.held.values())
+            free = (self.labels.codes < 0) & ~self.labels.skipped
+            return next((row for row in self.learner.questions if free[row] and row not in taken), None)
+
+    def prefer(self, tab: str, row: int) -> int | None:
+        """Ask a row that a tab shows already, or another one if this is no longer possible."""
+        with self.lock:
+            others = {shown for other, shown in self.held.items() if other != tab}
+            if self._due() or not 0 <= row < len(self.rows) or self.labels.codes[row] >= 0 or row in others:
+                return self.next(tab)
+            self.held[tab] = row
+            return row
+
     def hold(self, tab: str, row: int) -> None:
         """Note that a tab shows a row."""
         with self.lock:
@@ -246,11 +264,13 @@ class Session:
         """Whether a row is asked blind."""
         return row in self.checking and bool(self.labels.codes[row] < 0)
 
-    def _due(self) -> bool:
+    def _due(self, ahead: int = 0) -> bool:
         if not self.check_every or not len(self.learner.answer.classes):
             return False
         checks = int((self.labels.sources == Source.check).sum())
-        return (self.asked + 1) // self.check_every > checks + sum(self.labels.codes[row] < 0 for row in self.checking)
+        return (self.asked + 1 + ahead) // self.check_every > checks + sum(
+            self.labels.codes[row] < 0 for row in self.checking
+        )
 
     def _check_row(self, taken: set[int]) -> int | None:
         free = np.flatnonzero(self.labels.codes < 0)

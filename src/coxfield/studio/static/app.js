@@ -5,7 +5,7 @@ import { NOBODY, dark, symbol } from "./palette.js";
 import { $, make, number, percent, showCard, showClasses, showStop, showWhy } from "./panels.js";
 
 const tab = Array.from(crypto.getRandomValues(new Uint8Array(6)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-let state = null, card = null, busy = false, closed = false;
+let state = null, card = null, ahead = null, busy = false, closed = false, waiting = null;
 
 const map = new PointMap($("map"), $("points"), $("overlay"), { pick: (row) => act({ do: "show", rows: [row] }), select, hover });
 
@@ -31,6 +31,7 @@ async function act(body) {
     const answer = await ask("act", { tab, ...body });
     if (!answer) return null;
     const found = await answer.json();
+    ahead = found.ahead;
     $("error").hidden = true;
     state = found.state;
     card = found.card;
@@ -40,20 +41,46 @@ async function act(body) {
   } finally {
     busy = false;
     document.body.dataset.busy = "no";
+    const [key, row] = waiting ?? [];
+    waiting = null;
+    if (key !== undefined && card?.row === row) pressed(key);
   }
 }
 
 function render() {
-  if (card) showCard(card, state, pick);
+  if (card && Number(document.body.dataset.row) === card.row && !card.check && card.label === null && $("row").dataset.row === String(card.row)) showClasses(card, state, pick);
+  else if (card) showCard(card, state, pick);
   else nothingLeft();
   showStop(state, (row) => act({ do: "show", rows: [row] }));
   if (state.trouble) fail(state.trouble);
-  map.current = card ? card.row : -1;
-  map.draw();
+  point();
   legend();
   document.body.dataset.row = card ? card.row : "";
   document.body.dataset.labelled = state.labelled;
   document.body.dataset.check = card?.check ? "yes" : "no";
+}
+
+function point() {
+  map.current = card ? card.row : -1;
+  if (card?.check && map.bytes) { map.bytes[4 * card.row] = NOBODY; map.upload(true); }  // the map is blind too
+  map.draw();
+}
+
+// The next card is here already, so it is shown while the label is on its way to the disk. If that fails, the card that
+// was labelled comes back.
+async function label_one(name) {
+  const before = card;
+  const body = { do: "label", rows: [before.row], label: name, check: Boolean(before.check) };
+  if (ahead && ahead.row !== before.row && !busy) {
+    body.next = ahead.row;
+    card = ahead;
+    showCard(card, state, pick);
+    $("why").hidden = true;
+    point();
+    document.body.dataset.row = card.row;
+  }
+  const found = await act(body);
+  if (!found && card !== before) { card = before; render(); }
 }
 
 function nothingLeft() {
@@ -77,19 +104,17 @@ async function why(row) {
 // What people do.
 
 async function pick(name) {
-  if (map.selected.size) return label([...map.selected], name, true);
-  return card ? label([card.row], name, false) : null;
+  if (map.selected.size) return label([...map.selected], name);
+  return card ? label_one(name) : null;
 }
 
-async function label(rows, name, many) {
-  const found = await act({ do: "label", rows, label: name, check: Boolean(card?.check) && !many, ...(many && card ? { stay: card.row } : {}) });
+async function label(rows, name) {
+  const found = await act({ do: "label", rows, label: name, ...(card ? { stay: card.row } : {}) });
   if (!found) return;
-  if (many) {
-    const kept = rows.length - found.count;
-    toast(`${number(found.count)} rows are ${name}${kept ? `; ${number(kept)} keep the label they had` : ""}. Backspace takes it back.`);
-    select([]);
-    if (card && card.label !== null) act({ do: "next" });
-  }
+  const kept = rows.length - found.count;
+  toast(`${number(found.count)} rows are ${name}${kept ? `; ${number(kept)} keep the label they had` : ""}. Backspace takes it back.`);
+  select([]);
+  if (card && card.label !== null) act({ do: "next" });
 }
 
 async function agree() {
@@ -134,7 +159,9 @@ function select(rows) {
   map.setSelected(rows);
   const box = $("selection");
   box.hidden = rows.length === 0;
+  $("lasso").setAttribute("aria-pressed", "false");
   if (!rows.length) return;
+  $("toast").hidden = true;
   const free = rows.filter((row) => map.bytes[4 * row + 2] === NOBODY).length;
   const sure = make("button", { textContent: "" });
   sure.append(make("kbd", { textContent: "enter" }), " Agree with each");
@@ -142,7 +169,7 @@ function select(rows) {
   const away = make("button", { textContent: "" });
   away.append(make("kbd", { textContent: "esc" }), " Let go");
   away.addEventListener("click", () => select([]));
-  box.replaceChildren(make("span", { textContent: `${number(rows.length)} rows, ${number(free)} without a label. A key of a class labels them.` }), ...(state?.classes.length ? [sure] : []), away);
+  box.replaceChildren(make("span", { textContent: `${number(rows.length)} rows, ${number(free)} without a label: press the key of a class` }), ...(state?.classes.length ? [sure] : []), away);
 }
 
 function lasso() {
@@ -255,11 +282,17 @@ document.addEventListener("keydown", (event) => {
   if ((key === " " || key === "Enter") && event.target instanceof HTMLButtonElement && event.target.matches(":focus-visible")) return;
   event.preventDefault();
   if (event.repeat && !["Backspace", "+", "-", "="].includes(key)) return;
+  if (busy) waiting = [key, card?.row];  // it is meant for the card that is seen
+  else pressed(key);
+});
+
+function pressed(key) {
+  const one = state.classes.find((each) => each.key === key);
   if (one) pick(one.name);
   else if (key in COMMANDS) COMMANDS[key]();
   else if (key === "0") map.fit();
   else newClass(key);
-});
+}
 
 // The map.
 

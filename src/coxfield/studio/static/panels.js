@@ -17,6 +17,7 @@ export const percent = (value, places = 0) => `${(100 * value).toFixed(places)} 
 export function showCard(card, state, pick) {
   const named = new Map(state.classes.map((one) => [one.code, one]));
   $("row").textContent = `Row ${number(card.row + 1)}`;
+  $("row").dataset.row = card.row;
   const kind = $("kind");
   kind.className = card.check ? "blind" : "";
   kind.textContent = card.check
@@ -36,7 +37,7 @@ export function showCard(card, state, pick) {
   $("text").hidden = card.text === null;
   $("text").textContent = card.text ?? "";
   const lines = card.cells.map((cell) => {
-    const value = make("td", { className: "value" }, cell.value === "" ? "–" : cell.value);
+    const value = make("td", { className: cell.rank === undefined ? "value" : "value figure" }, cell.value === "" ? "–" : cell.value);
     if (cell.unit) value.append(make("span", { className: "unit", textContent: ` ${cell.unit}` }));
     const line = make("tr", {}, make("td", { textContent: cell.name }), value, make("td", { className: "rank" }));
     if (cell.rank !== undefined) {
