@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/studio.md with a real browser: `python tools/studio_pictures.py` (chromium and playwright)."""
+"""The pictures of docs/studio.md, by a real browser: `python tools/studio_pictures.py`."""
 
 import sys
 import tempfile

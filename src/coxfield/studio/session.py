@@ -268,9 +268,8 @@ class Session:
         if not self.check_every or not len(self.learner.answer.classes):
             return False
         checks = int((self.labels.sources == Source.check).sum())
-        return (self.asked + 1 + ahead) // self.check_every > checks + sum(
-            self.labels.codes[row] < 0 for row in self.checking
-        )
+        asked = sum(self.labels.codes[row] < 0 for row in self.checking)
+        return (self.asked + 1 + ahead) // self.check_every > checks + asked
 
     def _check_row(self, taken: set[int]) -> int | None:
         free = np.flatnonzero(self.labels.codes < 0)
