@@ -161,3 +161,16 @@ def test_a_mixed_table_with_markup_in_its_cells_on_a_canvas(tmp_path):
         assert "cm" in page.inner_text("#cells")
         answer(page, "3")
         assert complaints == []
+
+        # A file of labels that cannot be written to: the card comes back, and nothing is lost.
+        labels = tmp_path / "data.labels.csv"
+        whole, row = labels.read_bytes(), row_of(page)
+        labels.write_bytes(whole[:-9])
+        page.keyboard.press("3")
+        until(page, "!document.getElementById('error').hidden")
+        assert "another program has changed it" in page.inner_text("#error")
+        until(page, f"document.body.dataset.row === '{row}' && document.body.dataset.busy === 'no'")
+        labels.write_bytes(whole)
+        press(page, "3")
+        assert on_disk(labels)[row] == "3"
+        assert len(on_disk(labels)) == 2
