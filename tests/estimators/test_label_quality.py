@@ -198,13 +198,13 @@ def few_labels(n_labels, seed=0):
     return points, y, truth
 
 
-@pytest.mark.parametrize("n_labels", [12, ENOUGH + 2])
+@pytest.mark.parametrize("n_labels", [12, 3 * ENOUGH + 30])
 def test_few_labels_are_asked_without_themselves(n_labels):
     """Members and their weights stay; each label leaves the class sums of all members."""
     points, y, _ = few_labels(n_labels)
     clf = SLGCPClassifier().fit(points, y)
     few, rows = clf._few_labels, np.flatnonzero(y >= 0)
-    assert (few.alone is None) == (n_labels < ENOUGH)
+    assert (few.alone is None) == (n_labels < 3 * ENOUGH)
     alone = None if few.alone is None else few.alone.loo_predict_proba()
     bank = {member: (block, m) for block in few.prepared.blocks(3) for m, member in enumerate(block.members)}
     expected = np.empty((len(rows), 3))

@@ -79,8 +79,12 @@ def test_a_copy_from_a_file_can_be_relabelled():
 def test_labels_that_are_refused_change_nothing():
     clf = SLGCPClassifier().fit(X, some(9))
     before = clf.label_distributions_
-    for y in (NOTHING, TRUTH[:10], np.zeros(150)):
-        with pytest.raises(ValueError):
+    for y, sentence in (
+        (NOTHING, "no point is labelled"),
+        (TRUTH[:10], "inconsistent numbers of samples"),
+        (np.zeros(150), "at least two classes"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
             clf.relabel(y)
     assert clf.label_distributions_ is before
     assert clf.predict(X[:1]) == TRUTH[:1]

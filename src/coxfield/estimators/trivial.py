@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+CONTRADICTION = 0.2  # of the points without a label: more of them in other classes than stated is worth a warning
 AGREE = 1.1  # up to this R-hat, chains count as agreeing
 
 
@@ -50,4 +51,17 @@ def warn_if_trivial(labels: NDArray, inference: str) -> None:
         "class means that speak for the other classes, or more labels",
         TrivialLabellingWarning,
         stacklevel=4,  # the caller of fit
+    )
+
+
+def warn_if_contradicted(classes: NDArray, stated: NDArray, found: NDArray) -> None:
+    """Warn if points and labels say other class shares than the user states."""
+    if np.abs(stated - found).sum() / 2 <= CONTRADICTION:
+        return
+    worst = int(np.abs(stated - found).argmax())
+    warnings.warn(
+        f"class_prior leaves {stated[worst]:.0%} of the points without a label to class {classes.tolist()[worst]!r}, "
+        f"but points and labels say about {found[worst]:.0%}: wrong shares do more harm than none, so check them",
+        UserWarning,
+        stacklevel=2,
     )

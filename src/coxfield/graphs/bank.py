@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 from coxfield.graphs.neighbours import EdgeRule
 from coxfield.graphs.spectrum import Heat, time_of_rank
@@ -35,7 +36,18 @@ LEAST_MODES = 64
 MODES_PER_CLASS = 6
 RESOLVED = 0.6  # effective ranks up to this share of the modes are those of all modes
 SHRINKAGES = (0.03, 0.1, 0.3, 1.0)
+ROUNDING = 1e-12  # of the largest count: smaller differences of counts are zero
 LINEAR = -1  # source of linear covariances
+TIED, ROUND = -2, -3  # sources of covariances of clusters
+COMPONENTS = (1, 2, 4, 8)  # of Q: components of Gaussian mixtures
+PER_COMPONENT = 4  # points at least
+CAUTION = 2.0  # times the effective rank of clusters: they are wrong more often than graphs where nothing can be judged
+TIED_AXES = 32  # principal axes on which components with one covariance matrix are fitted
+ROUND_AXES = 256  # likewise for round components
+SAMPLE = 5000  # points to which Gaussian mixtures are fitted
+STEPS = 40  # of the EM algorithm, at most
+SETTLED = 3e-4  # nats per point that a step gains when it is the last
+RIDGE = 1e-3  # of the mean variance, added to variances of components
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,8 @@ class Member:
     """The time t of a heat covariance, or the shrinkage h of a linear one."""
     means: bool
     """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
+    view: int = 0
+    """Index of the units in which points are compared."""
 
 
 def n_modes(n_points: int, n_classes: int) -> int:
@@ -65,21 +79,28 @@ class Given:
     """Their rows among all points."""
     y: NDArray
     n_classes: int
+    weights: NDArray | None = None
+    """How often each counts; None for once."""
+
+    @property
+    def counted(self) -> NDArray:
+        """How often each counts."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
 
     @property
     def counts(self) -> NDArray:
-        """Labelled points per class."""
-        return np.bincount(self.y, minlength=self.n_classes)
+        """Labelled points per class, with their weights."""
+        return np.bincount(self.y, self.counted, minlength=self.n_classes)
 
     @property
     def indicators(self) -> NDArray:
-        """1 where a labelled point has the class, shape (n_labelled, n_classes)."""
-        return np.eye(self.n_classes)[self.y]
+        """The weight where a labelled point has the class, else 0, shape (n_labelled, n_classes)."""
+        return np.eye(self.n_classes)[self.y] * self.counted[:, None]
 
     @property
     def judged(self) -> Judged:
         """What leave-one-out can judge."""
-        classes = np.flatnonzero(self.counts > 1)
+        classes = np.flatnonzero(np.bincount(self.y, minlength=self.n_classes) > 1)
         rows = np.flatnonzero(np.isin(self.y, classes) & (len(classes) > 1))
         return Judged(rows, classes, np.searchsorted(classes, self.y[rows]))
 
@@ -155,13 +176,18 @@ class Block:
         own, indicators = self.features(m, given.rows), given.indicators.astype(self.base.dtype)
         directions = own.T @ indicators
         left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
-        left_out = left_out / np.maximum(given.counts - given.indicators, 1) ** power
-        directions = directions / (np.maximum(given.counts, 1) ** power).astype(self.base.dtype)
+        left_out = left_out / _or_one(given.counts - given.indicators) ** power
+        directions = directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
         whole = (self.base @ (self.weights[m][:, None] * directions)) * self.inverse[m][:, None]
         return MemberSums(whole, left_out.astype(float), directions)
 
 
-def graph_block(source: int, modes: Modes, n_classes: int) -> Block:
+def _or_one(counts: NDArray) -> NDArray:
+    """Numbers to divide by; 1 where nothing was counted, up to rounding."""
+    return np.where(counts > ROUNDING * counts.max(initial=0.0), counts, 1)
+
+
+def graph_block(source: int, modes: Modes, n_classes: int, view: int = 0) -> Block:
     """Heat covariances of a graph, with and without mode 0."""
     n = len(modes.vectors)
     most = min(n / 4, RESOLVED * len(modes)) if len(modes) < n else n / 4
@@ -170,14 +196,105 @@ def graph_block(source: int, modes: Modes, n_classes: int) -> Block:
     times: dict[float, float] = {}
     for rank in ranks if len(modes) > 1 else []:
         times.setdefault(time_of_rank(modes.values, rank), rank)  # a graph that falls apart repeats its longest time
-    members = tuple(Member(source, rank, time, means) for time, rank in times.items() for means in (False, True))
+    members = tuple(Member(source, rank, time, means, view) for time, rank in times.items() for means in (False, True))
     weights = [Heat(modes, one.parameter, one.means).weights for one in members]
     return Block(members, modes.vectors, np.reshape(weights, (len(members), len(modes))).astype(modes.vectors.dtype))
 
 
-def linear_block(axes: Axes, coordinates: NDArray) -> Block:
+def linear_block(axes: Axes, coordinates: NDArray, view: int = 0) -> Block:
     """Linear covariances at several shrinkages, none if all points are the same."""
     shares = SHRINKAGES if axes.variances.any() else ()
-    members = tuple(Member(LINEAR, axes.rank(share), share, True) for share in shares)
+    members = tuple(Member(LINEAR, axes.rank(share), share, True, view) for share in shares)
     weights = np.reshape([axes.weights(share) for share in shares], (len(members), coordinates.shape[1]))
     return Block(members, coordinates, weights.astype(coordinates.dtype))
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A mixture of Gaussians of all points, as the probabilities of its components at a point.
+
+    The sum of p(c | x) p(c | x') over the components c is a covariance, and is not negative: the chance that two points
+    belong to the same component.
+    """
+
+    member: Member
+    axes: NDArray
+    """Numbers of the principal axes that are used."""
+    rotation: NDArray | None
+    """What coordinates are multiplied with to make components round; None if they are."""
+    means: NDArray
+    """Of the components, shape (components, axes)."""
+    variances: NDArray
+    shares: NDArray
+
+    @property
+    def name(self) -> str:
+        """What users see."""
+        return f"{len(self.means)} clusters, {'round' if self.rotation is None else 'of one shape'}"
+
+    def probabilities(self, coordinates: NDArray) -> NDArray:
+        """Probabilities of the components, from coordinates along the principal axes."""
+        z = coordinates[:, self.axes]
+        return self._at(z if self.rotation is None else z @ self.rotation.astype(z.dtype))[0].astype(z.dtype)
+
+    def block(self, coordinates: NDArray) -> Block:
+        """Its covariance at all points."""
+        return Block((self.member,), self.probabilities(coordinates), np.ones((1, len(self.means)), coordinates.dtype))
+
+    def _at(self, z: NDArray) -> tuple[NDArray, float]:
+        """Probabilities of round components at points, and the mean log density up to a constant."""
+        squares = np.einsum("ij,ij->i", z, z)[:, None] - 2 * z @ self.means.T.astype(z.dtype)
+        squares = np.maximum(squares + np.einsum("ij,ij->i", self.means, self.means), 0)
+        logs = np.log(self.shares) - z.shape[1] / 2 * np.log(self.variances) - squares / (2 * self.variances)
+        largest = logs.max(axis=1, keepdims=True)
+        found = np.exp(logs - largest)
+        totals = found.sum(axis=1, keepdims=True)
+        found /= totals
+        return found, float((largest + np.log(totals)).mean())
+
+
+def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clusters]:
+    """Mixtures with as many components as classes, and more; with one covariance matrix, and round."""
+    n = len(coordinates)
+    leading = np.argsort(-axes.variances, kind="stable")
+    leading = leading[axes.variances[leading] > 0][:ROUND_AXES]
+    some = np.asarray(coordinates[:: -(-n // SAMPLE), leading], dtype=float)
+    found = []
+    for count in (n_classes * multiple for multiple in COMPONENTS):
+        if count * PER_COMPONENT > len(some) or len(leading) == 0 or len(np.unique(some, axis=0)) < count:
+            break
+        start = KMeans(count, n_init=1, max_iter=10, random_state=0).fit(some).labels_
+        found.append(_expectation_maximisation(some[:, :TIED_AXES], np.eye(count)[start], leading[:TIED_AXES], TIED))
+        found.append(_expectation_maximisation(some, np.eye(count)[start], leading, ROUND))
+    return found
+
+
+def _expectation_maximisation(z: NDArray, parts: NDArray, axes: NDArray, source: int) -> Clusters:
+    """A mixture from first probabilities of its components at points."""
+    d, before = z.shape[1], -np.inf
+    ridge, squares = RIDGE * z.var(axis=0).mean(), np.einsum("ij,ij->i", z, z)
+    rotation, white = None, z
+    for _ in range(STEPS):
+        counts = parts.sum(axis=0) + np.finfo(float).tiny
+        means, variances = parts.T @ z / counts[:, None], np.ones(len(counts))
+        if source == TIED:
+            rotation = _whitening((z.T @ z - (means.T * counts) @ means) / len(z), ridge)
+            white, means = z @ rotation, means @ rotation
+        else:
+            variances = np.maximum(parts.T @ squares / counts - np.einsum("ij,ij->i", means, means), 0) / d + ridge
+        gram = parts.T @ parts
+        rank = CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum())
+        member = Member(source, rank, len(counts), False)
+        found = Clusters(member, axes, rotation, means, variances, counts / counts.sum())
+        parts, density = found._at(white)
+        density += 0.0 if rotation is None else float(np.linalg.slogdet(rotation)[1])
+        if density - before < SETTLED:
+            break
+        before = density
+    return found
+
+
+def _whitening(covariance: NDArray, ridge: float) -> NDArray:
+    """What makes a covariance matrix the identity, after `ridge` is added to its diagonal."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors / np.sqrt(np.maximum(values, 0) + ridge)

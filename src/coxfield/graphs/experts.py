@@ -22,9 +22,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.utils import gen_batches
 
+from coxfield.graphs.bank import TIED
 from coxfield.selection.mixture.concave import Problem
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.bank import Given, Member, MemberSums
+    from coxfield.graphs.bank import Given, Judged, Member, MemberSums
 
 
 STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
@@ -42,6 +44,16 @@ ROWS = 4096  # points at a time, so that what is added up stays near the process
 VANISHED = 1e-30  # spread of class sums that say nothing; covariances have a variance of 1
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 PRIOR = 10.0  # labels that the prior of the stacking weights is worth
+LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which the second expert may mix clusters
+MOST_ALONE = 0.25  # prior weight of the third expert, at most; a third of all harms pictures with few labels
+HALF_ALONE = 20.0  # labels per class at which its prior weight would be a quarter
+REFUTED = 0.85  # of its prior weight: with less, the third expert is not heard
+BEYOND = 1.5  # errors to expect at one label per class, for each disagreement of a member with the average
+LEAST_DOUBT = 0.01  # share of errors to expect if all members agree
+MOST_SHARPNESS = 8.0
+SOFTNESS = 0.03  # of known class shares: so far may the mean be from the share, for each nat that scores are moved
+NEWTON_STEPS, LONGEST_STEP = 100, 2.0
+MOST_TRUST = 2.0  # power of a guess, at most
 ROUNDS = 500  # of the stacking weights, at most
 TOLERANCE = 1e-9  # change of a stacking weight at which rounds end
 SMALLEST = 1e-9  # probability of a label that an expert excludes
@@ -67,7 +79,7 @@ class Average:
     def probabilities(self, sums: Sequence[NDArray]) -> NDArray:
         """The average over members and strengths; `sums` has the class sums of each member."""
         total = np.zeros(sums[0].shape)
-        for part in gen_batches(len(total), ROWS):
+        for part in gen_batches(len(total), ROWS) if len(total) else ():
             for m in self.members.tolist():
                 self._add(total[part], m, sums[m][part])
         return total * self._factors
@@ -128,7 +140,8 @@ def _log_likelihoods(sums: MemberSums, strengths: NDArray, given: Given, mean: N
     if not len(judged):
         return np.zeros(len(strengths))
     left_out, mean, rows = judged.among(sums.left_out), mean[judged.classes], np.arange(len(judged))
-    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y].sum() for b in strengths])
+    counted = given.counted[judged.rows]
+    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y] @ counted for b in strengths])
 
 
 @dataclass(frozen=True)
@@ -146,19 +159,24 @@ class Blend:
         return softmax(scores, axis=1)
 
 
-def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray) -> Blend:
+def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray, allowed: NDArray | None = None) -> Blend:
     """The mixture that leave-one-out prefers. The class means stay: few labels do not tell how frequent classes are.
 
     Only labels that can be judged count; see `Judged`.
     """
     judged = given.judged
-    left_out = np.stack([judged.among(one.left_out) for one in sums])
-    problem = Problem.of(left_out, judged.y, np.ones(len(judged)), mean[judged.classes])
-    return Blend(problem.solve(learn_mean=False).weights, mean)
+    chosen = np.arange(len(sums)) if allowed is None else np.flatnonzero(allowed)
+    left_out = np.stack([judged.among(sums[m].left_out) for m in chosen.tolist()])
+    problem = Problem.of(left_out, judged.y, given.counted[judged.rows], mean[judged.classes])
+    weights = np.zeros(len(sums))
+    weights[chosen] = problem.solve(learn_mean=False).weights
+    return Blend(weights, mean)
 
 
-def stack(probabilities: NDArray) -> NDArray:
+def stack(probabilities: NDArray, prior: NDArray | None = None, counted: NDArray | None = None) -> NDArray:
     """Stacking weights of experts from the probabilities that each gives to the labels, shape (experts, labels).
+
+    `prior` has the weights without any label; by default they are equal. `counted` says how often each label counts.
 
     Examples
     --------
@@ -168,10 +186,12 @@ def stack(probabilities: NDArray) -> NDArray:
     array([0.46, 0.54])
     """
     likely = np.maximum(probabilities, SMALLEST)
-    weights = np.full(len(likely), 1 / len(likely))
+    prior = np.full(len(likely), 1 / len(likely)) if prior is None else prior
+    counted = np.ones(likely.shape[1]) if counted is None else counted
+    weights = prior
     for _ in range(ROUNDS):
         parts = weights[:, None] * likely
-        counts = (parts / parts.sum(axis=0)).sum(axis=1) + PRIOR / len(likely)
+        counts = (parts / parts.sum(axis=0)) @ counted + PRIOR * prior
         new = counts / counts.sum()
         done = np.abs(new - weights).max() <= TOLERANCE
         weights = new
@@ -206,6 +226,8 @@ class Experts:
     """None if no label can be judged."""
     loudness: NDArray
     """Stacking weight of each expert in the order of `EXPERTS`; 0 for experts that are absent."""
+    sharpness: float = 1.0
+    """Power of the probabilities, above 1 if no label can be judged; see `agreement_sharpness`."""
 
     def probabilities(self, sums: Sequence[NDArray], supervised: NDArray | None = None) -> NDArray:
         """Probabilities of all experts together, from the class sums of all members and those of the third expert."""
@@ -214,7 +236,7 @@ class Experts:
             total += self.loudness[1] * self.blend.probabilities(sums)
         if supervised is not None:
             total += self.loudness[2] * supervised
-        return total / total.sum(axis=1, keepdims=True)
+        return powers(total, self.sharpness)
 
     @property
     def shares(self) -> NDArray:
@@ -250,10 +272,15 @@ def learn_experts(
     counts = given.counts + IMAGINED
     centre = mean + np.log(counts / counts.sum())
     first = average(sums, np.array([member.rank for member in members]), given, centre)
-    second = blend(sums, given, centre) if len(given.judged) else None
+    second = None
+    if len(given.judged):
+        mixed = np.array([member.source > TIED for member in members])  # clusters need more labels
+        enough = len(given.y) >= max(LEAST_MIXED, MIXED_PER_CLASS * given.n_classes)
+        second = blend(sums, given, centre, None if enough else mixed)
     weights = _stacking_weights(first, second, supervised, sums, given)
     alive = first.weights.any(axis=1) | (False if second is None else second.weights > 0)
     kept = np.flatnonzero(alive).tolist()
+    sharpness = agreement_sharpness(first, [one.whole for one in sums]) if second is None and len(given.y) else 1.0
     return Experts(
         tuple(members[m] for m in kept),
         tuple(sums[m].whole for m in kept),
@@ -262,7 +289,36 @@ def learn_experts(
         replace(first, strengths=first.strengths[kept], weights=first.weights[kept]),
         None if second is None else replace(second, weights=second.weights[kept]),
         weights,
+        sharpness,
     )
+
+
+def powers(probabilities: NDArray, power: float) -> NDArray:
+    """Powers of the probabilities in each row, scaled to add up to 1."""
+    largest = probabilities.max(axis=1, keepdims=True)
+    found = (probabilities / largest) ** power
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def agreement_sharpness(one: Average, sums: Sequence[NDArray]) -> float:
+    """The power of the probabilities that makes them as certain as the members agree, at least 1.
+
+    If no label can be judged, all strengths speak alike, and their average is far too modest. But members that are
+    often wrong disagree with each other. The share of points at which a member names another class than the average
+    does, times `BEYOND`, is the share of errors to expect.
+    """
+    p = one.probabilities(sums)
+    best, shares = p.argmax(axis=1), one.weights.sum(axis=1)
+    apart = sum(shares[m] * float(np.mean(sums[m].argmax(axis=1) != best)) for m in one.members.tolist())
+    target = max(BEYOND * apart, LEAST_DOUBT)
+    low, high = 0.0, np.log(MOST_SHARPNESS)
+    if (1 - p.max(axis=1)).mean() <= target:
+        return 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        doubt = (1 - powers(p, np.exp(middle)).max(axis=1)).mean()
+        low, high = (middle, high) if doubt > target else (low, middle)
+    return float(np.exp(low))
 
 
 def _stacking_weights(
@@ -274,8 +330,58 @@ def _stacking_weights(
         return np.array([1.0, 0.0, 0.0])
     left_out = [one.left_out for one in sums]
     experts = [first.probabilities(left_out), second.probabilities(left_out)]
+    prior = np.full(2, 0.5)
     if supervised is not None:
         experts.append(supervised.left_out)
+        per_class = len(given.y) / given.n_classes
+        third = min(MOST_ALONE, per_class / (2 * (per_class + HALF_ALONE)))
+        prior = np.array([(1 - third) / 2, (1 - third) / 2, third])
+    own = np.stack([judged.own(expert) for expert in experts])
     weights = np.zeros(len(EXPERTS))
-    weights[: len(experts)] = stack(np.stack([judged.own(expert) for expert in experts]))
+    counted = given.counted[judged.rows]
+    weights[: len(experts)] = stack(own, prior, counted)
+    if weights[2] < REFUTED * prior[-1]:  # labels speak against it, and what the prior leaves of it would do harm
+        weights = np.array([*stack(own[:2], None, counted), 0.0])
     return weights
+
+
+def meet_shares(probabilities: NDArray, shares: NDArray) -> NDArray:
+    """What to add to the log probabilities of the classes, so that their means over the points are about `shares`.
+
+    It is the minimum of mean lse(log p + d) - shares . d + softness / 2 |d|^2, found by Newton's method. There, the
+    mean of the probabilities of a class differs from its share by the softness times d.
+
+    Examples
+    --------
+    >>> p = np.array([[0.5, 0.5], [0.9, 0.1]])
+    >>> d = meet_shares(p, np.array([0.5, 0.5]))
+    >>> mean = powers(p * np.exp(d), 1.0).mean(axis=0)
+    >>> np.allclose(mean, 0.5 - SOFTNESS * d)
+    True
+    """
+    logs, d = np.log(np.maximum(probabilities, np.finfo(float).tiny)), np.zeros(len(shares))
+    for _ in range(NEWTON_STEPS):
+        p = softmax(logs + d, axis=1)
+        gradient = p.mean(axis=0) - shares + SOFTNESS * d
+        if np.abs(gradient).max() < TOLERANCE:
+            break
+        hessian = np.diag(p.mean(axis=0)) - p.T @ p / len(p) + SOFTNESS * np.eye(len(d))
+        step = np.linalg.solve(hessian, gradient)
+        d = d - step / max(1.0, np.abs(step).max() / LONGEST_STEP)
+    return d
+
+
+def prior_strength(left_out: NDArray, prior: NDArray, judged: Judged) -> float:
+    """The power of a guess that makes the labels most probable, each from the others and its guess.
+
+    Without labels that can be judged it is 1: the guess is taken at its word.
+    """
+    if not len(judged):
+        return 1.0
+    logs, guess = (judged.among(np.log(np.maximum(p, SMALLEST))) for p in (left_out, prior))
+    rows = np.arange(len(judged))
+
+    def loss(power: float) -> float:
+        return float(2 * (power - 1) ** 2 - log_softmax(logs + power * guess, axis=1)[rows, judged.y].sum())
+
+    return float(minimize_scalar(loss, bounds=(0.0, MOST_TRUST), method="bounded").x)
