@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield import SLGCPClassifier
-from coxfield.graphs.suggest import stacked_features
 from coxfield.studio.layout import neighbour_places, principal_places
 from coxfield.studio.rows import reduced
 
@@ -76,7 +75,7 @@ class Answer:
         rows = rows[rows != row]
         if self.few is None or not len(rows):
             return []
-        features = stacked_features(self.few.committee, self.few.spectrum, np.append(rows, row))
+        features = self.few.features(np.append(rows, row))
         voices = np.maximum(features[:-1] @ features[-1], 0)
         total = voices.sum() or 1.0
         return [(int(rows[k]), float(voices[k] / total)) for k in np.argsort(-voices, kind="stable")[:most]]

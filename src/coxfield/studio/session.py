@@ -336,7 +336,7 @@ class Session:
     def why(self, row: int) -> list[dict[str, Any]]:
         """The labelled rows that speak loudest about a row."""
         row = int(self._rows([row])[0])
-        if self.is_check(row):
+        if self.is_check(row) or self.learner.thinking:  # new reasons are on their way
             return []
         answer = self.learner.answer
         return [

@@ -242,9 +242,8 @@ function findRow() {
 
 function help() {
   const keys = [["1 – 9, letters", "give the class that has this key, and go on"], ["space", "skip"], ["backspace", "take the last step back, again and again"], ["enter", "agree with what is most probable, for the row or for the selection"], ["n", "the next suggestion"], ["a", "a new class"], ["e", "rename and merge classes"], ["l", "lasso: draw around rows, then a key labels all of them"], ["v", "what the map shows: class, doubt, given, disagreement"], ["d", "the most doubtful of your labels"], ["delete", "take the label of this row away"], ["/", "find a row"], ["+  −  0", "nearer, farther, the whole map"], ["s", "save the table with its labels"], ["?", "this list"]];
-  const own = state.classes.map((one) => [one.key || "·", one.name]);
   const list = (pairs) => make("dl", {}, ...pairs.flatMap(([key, text]) => [make("dt", {}, make("kbd", { textContent: key })), make("dd", { textContent: text })]));
-  ask_for("Keys", [list(keys), ...(own.length ? [make("h2", { textContent: "Classes" }), list(own)] : [])]);
+  ask_for("Keys", [list(keys)]);
 }
 
 function confirmClose() {
