@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, update
+from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, studio, update
 
 
 class CommandGroup(TyperGroup):
@@ -63,6 +63,7 @@ def coxfield(
       coxfield update model.skops more.csv
       coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
+      coxfield studio data.csv --target species
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
       coxfield pattern points.csv --x east --y north -o report/
       coxfield reproduce --quick
@@ -75,6 +76,7 @@ app.command()(update.update)
 app.command()(update.forget)
 app.command()(check.check)
 app.command()(label.label)
+app.command()(studio.studio)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
 app.command()(pattern.pattern)
 
