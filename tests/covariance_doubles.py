@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coxfield.kernels.ladder import PlainBound, walk_one_by_one
-from coxfield.kernels.protocol import cross_out
+from coxfield.kernels.namespace import cross_out
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxfield.kernels.protocol import cross_out
+from coxfield.kernels.namespace import cross_out
 
 
 @given(

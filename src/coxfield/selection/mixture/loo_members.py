@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coxfield.engine.class_sums import Adder
 from coxfield.engine.weights import Segments, over_rows, whole_rows
 from coxfield.kernels.mixture_ladder import log_totals
-from coxfield.selection.loo import Adder
+from coxfield.kernels.namespace import to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,6 +200,7 @@ class _NearClasses:
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
         """Add what a tile brings."""
+        tile = to_numpy(tile)
         some = slice(*np.searchsorted(self.columns, [start, start + tile.shape[1]]))
         rows, columns = self.rows[some], self.columns[some]
         self._add_to_slots(rows, columns, self.slots[some], tile[rows, columns - start], sums)
@@ -229,7 +231,7 @@ def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
     def work(some: slice) -> None:
         found[:, some] = log_totals(points[some], points, weights, np.arange(n)[some])
 
-    over_rows(work, n, whole_rows(n, n, dtype.itemsize), done)
+    over_rows(work, n, whole_rows(n, n, dtype.itemsize), done, serial=points.points.library.foreign)
     return found
 
 
@@ -275,7 +277,7 @@ def _ladder_sums(
         extremes.append(_extremes(np.exp(logs - divisors[:, :, place[some], None])))
 
     size = bound.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // len(points)
-    over_rows(work, len(place), whole_rows(len(place), len(points), size), done)
+    over_rows(work, len(place), whole_rows(len(place), len(points), size), done, serial=bound.library.foreign)
     largest, smallest = zip(*extremes, strict=True)
     return whole, by_fold, np.stack([np.max(largest, axis=0), np.min(smallest, axis=0)])
 
