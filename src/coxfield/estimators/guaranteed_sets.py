@@ -179,12 +179,12 @@ class GuaranteedSets:
         if self._weights is not None and self._weights.ndim == 2:
             raise ValueError(
                 "sets with a guarantee need one label per training row, but these rows have soft labels, with a weight "
-                f"for each of {len(self.classes_)} classes: fit an LGCPClassifier to rows with labels"
+                f"for each of {len(self._class_names)} classes: fit an LGCPClassifier to rows with labels"
             )
         X = self._queries(X)
         rows = self._calibrators()
         rows = rows[np.argsort(self._training.rows.y[rows], kind="stable")]
-        y, n_classes = self._training.rows.y[rows], len(self.classes_)
+        y, n_classes = self._training.rows.y[rows], len(self._class_names)
         calibrating = np.bincount(y, minlength=n_classes) if per_class else np.full(n_classes, len(rows))
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
             return 1 + self._count(X, rows, per_class), calibrating
@@ -193,7 +193,7 @@ class GuaranteedSets:
         """For each row of X and each class, the number of calibrating rows that fit as badly."""
         loo, n = self._leave_one_out(), X.shape[0]
         store = loo.training.store
-        scores, found = self._set_scores(loo.training, X), np.zeros((n, len(self.classes_)), dtype=np.int64)
+        scores, found = self._set_scores(loo.training, X), np.zeros((n, len(self._class_names)), dtype=np.int64)
         queries = store.queries(X)
         least = odds_against(scores.log_probabilities) - slack(scores, relative_errors(store, queries, n))[:, None]
         work = n * len(store.groups)

@@ -308,10 +308,10 @@ class LiveData:
         places = np.flatnonzero(chosen) if share else np.zeros(1, int)  # a point that counts for nothing
         weights = None if rows.weights is None else rows.weights[places]
         apart = mixture.apart(rows_of(rows.X, places), weights, 1 / share if share else 0.0)
-        return Training.of(rows, PerClass.shared_by(apart, len(self.classes_)), learned=False)
+        return Training.of(rows, PerClass.shared_by(apart, len(self._class_names)), learned=False)
 
     def _live_state(self) -> LiveState:
-        n = len(self.classes_)
+        n = len(self._class_names)
         return LiveState(
             self._training,
             self._covariances,
@@ -344,7 +344,7 @@ class LiveData:
         # Weights of a part of the rows stay: the other rows calibrate sets of classes.
         if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
             return
-        labelled = Labelled(rows.X, rows.y, len(self.classes_), rows.weights)
+        labelled = Labelled(rows.X, rows.y, len(self._class_names), rows.weights)
         self._training = self._training.under(self._reweighed(labelled, mixture))
         self._covariances, self._changed = self._training.covariances, 0
-        self._arrived = self._arrived & (np.bincount(rows.y, minlength=len(self.classes_)) == 0)
+        self._arrived = self._arrived & (np.bincount(rows.y, minlength=len(self._class_names)) == 0)

@@ -128,7 +128,7 @@ class ChoosesCovariance:
         learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
-        return PerClass.shared_by(learned.mixture, len(self.classes_))
+        return PerClass.shared_by(learned.mixture, len(self._class_names))
 
     def _reweighed(self, labelled: Labelled, mixture: Mixture) -> Mixture:
         """The members of a mixture with weights, and means, that fit the rows that are there now."""

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.kernels.namespace import Library, at_least, is_foreign, like, precision, rows_of, stacked, to_numpy
+from coxfield.kernels.namespace import Library, at_home, at_least, is_foreign, like, precision, rows_of, stacked, to_numpy
 from coxfield.utils.numbers import ORDINARY, units_of
 
 if TYPE_CHECKING:
@@ -259,6 +259,7 @@ def _doubled(X, rows) -> Any:
 
 def feature_sizes(X) -> NDArray:
     """The largest absolute value of each feature, in double precision."""
+    X = at_home(X)
     if sparse.issparse(X):
         return abs(X).max(axis=0).toarray().ravel().astype(float)
     return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(float)
@@ -272,13 +273,14 @@ def feature_units(X) -> NDArray:
     >>> feature_units(np.array([[3.0, 1e200], [-5.0, 0.0]])).tolist() == [1, 2.0**664]
     True
     """
-    return units_of(feature_sizes(X), X.dtype)
+    return units_of(feature_sizes(X), precision(X))
 
 
 def in_units(X, units: NDArray):
     """The features divided by their units, in the precision of X; X itself if all units are 1."""
     if (units == 1).all():
-        return X
+        return at_home(X)
+    X = at_home(X)
     if sparse.issparse(X):
         found = sparse.csr_array(X, copy=True)
         found.data = _in_units(found.data, units[found.indices])
@@ -366,11 +368,6 @@ class ScaledPoints:
     def dtype(self) -> np.dtype:
         """Precision of the coordinates."""
         return self.points.dtype
-
-    @property
-    def library(self) -> Library:
-        """Where the coordinates are."""
-        return Library.of(self.points.coordinates)
 
     def in_double(self) -> Points:
         """The points in double precision, from the data as they were given."""

@@ -219,7 +219,7 @@ class _Total:
         self.sums[k] += to_numpy(tile @ like(self.weights[start : start + tile.shape[1]], tile))
 
     def rescale(self, scale: NDArray) -> None:
-        self.sums *= scale
+        self.sums[...] *= scale
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
         self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])

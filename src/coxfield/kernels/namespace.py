@@ -192,7 +192,7 @@ def rows_of(X, rows) -> Any:
     if not is_foreign(X):
         return X[rows]
     if isinstance(rows, slice):
-        return X[rows, ...]
+        return X[slice(*rows.indices(X.shape[0])), ...]
     rows = np.asarray(rows)
     library = Library.of(X)
     return library.xp.take(X, library.array(np.flatnonzero(rows) if rows.dtype == bool else rows), axis=0)

@@ -409,6 +409,11 @@ class RadialPoints(PlainPoints, ScaledPoints):
         """Place some rows of X."""
         return cls(covariance, X, rows, place(X, covariance.length_scale, origin, rows), origin)
 
+    @property
+    def library(self) -> Library:
+        """Where the coordinates are."""
+        return Library.of(self.points.coordinates)
+
     def precisely(self) -> RadialPoints:
         """The same points, with distances that no rounding has spoilt."""
         return replace(self, exact=True)
