@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logsumexp
 
-from coxfield.engine.class_sums import LARGEST_LOG, ClassSums, queries_of, sums_at
+from coxfield.engine.class_sums import LARGEST_LOG, ClassSums, queries_of
 from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
@@ -47,14 +48,18 @@ def witnesses(store: Store, X, top: int, leave_out: NDArray | None = None) -> Wi
     leave_out : array of shape (n,), optional
         For each row of X, the row of the store that must not count.
     """
-    shape = X.shape[0], store.n_classes, top
+    return witnesses_at(store, queries_of(store, X, leave_out), X.shape[0], top, leave_out)
+
+
+def witnesses_at(store: Store, queries: Sequence, n: int, top: int, leave_out: NDArray | None = None) -> Witnesses:
+    """`witnesses` of n queries that are already in the coordinates of each group."""
+    shape = n, store.n_classes, top
     # One more than asked for: the row that is left out may be among them, with 0 as its value in a tile.
-    watch = _Loudest.among(store, X.shape[0], top + (leave_out is not None))
-    queries = queries_of(store, X, leave_out)
+    watch = _Loudest.among(store, n, top + (leave_out is not None))
     for points in queries:
         if isinstance(points, MixturePoints):
             points.log_densities  # noqa: B018  # once for all queries
-    sums = watch.summed(store, queries, X.shape[0], leave_out)
+    sums = watch.summed(store, queries, n, leave_out)
     best = _Best(np.full(shape, -1), np.zeros(shape), np.full(shape, np.nan))
     for group, points in zip(store.groups, queries, strict=True):
         for part in group.parts:
@@ -167,9 +172,8 @@ class _Loudest:
         again = np.flatnonzero(wrong | (values.max(axis=1, initial=0) < least) & (values.min(axis=1, initial=0) >= 0))
         if again.size:
             left, some = None if leave_out is None else leave_out[again], [p and p[again] for p in queries]
-            precise = sums_at(store, some, len(again), left)
-            values[again], sums.logs[again] = precise.values, precise.logs
-            self._look_again(store, some, again, left)
+            sums.logs[again] = self._look_again(store, some, again, left)
+            values[again] = ClassSums.of_logs(sums.logs[again]).values
         return sums
 
     def _look(self, part: Part, points: Any, own: NDArray) -> NDArray:
@@ -190,7 +194,9 @@ class _Loudest:
         over_rows(work, n, step, serial=library.foreign)
         return sums
 
-    def _look_again(self, store: Store, queries: Sequence, again: NDArray, leave_out: NDArray | None) -> None:
+    def _look_again(self, store: Store, queries: Sequence, again: NDArray, leave_out: NDArray | None) -> NDArray:
+        """Log class sums of some queries, whose largest terms are chosen again."""
+        found = np.full((len(again), store.n_classes), -np.inf)
         for group, points in zip(store.groups, queries, strict=True):
             for part in group.parts if points is not None else ():
                 own = None if leave_out is None else part.column_of(leave_out)
@@ -199,6 +205,11 @@ class _Loudest:
                     some = slice(start, start + step)
                     logs = points[some].log_tile(part.points, leave_out=None if own is None else own[some])
                     self.look_again(part, again[some], logs)
+                    for c, (columns, weights) in zip(part.classes, part.weights.members(), strict=True):
+                        with np.errstate(divide="ignore"):
+                            terms = logs[:, columns] + np.log(weights.astype(float))
+                        found[some, c] = np.logaddexp(found[some, c], logsumexp(terms, axis=1))
+        return found
 
     def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:
         """Choose again by logarithms, which do not vanish."""

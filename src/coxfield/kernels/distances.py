@@ -11,7 +11,17 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.kernels.namespace import Library, at_home, at_least, is_foreign, like, precision, rows_of, stacked, to_numpy
+from coxfield.kernels.namespace import (
+    Library,
+    at_home,
+    at_least,
+    is_foreign,
+    like,
+    precision,
+    rows_of,
+    stacked,
+    to_numpy,
+)
 from coxfield.utils.numbers import ORDINARY, units_of
 
 if TYPE_CHECKING:

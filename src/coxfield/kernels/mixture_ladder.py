@@ -105,7 +105,9 @@ class Ladder:
         if self.transform is None:
             return X
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is far from all points
-            found = self.transform.transform(at_home(X))
+            # Transformers of scikit-learn take no empty arrays.
+            found = self.transform.transform(at_home(X) if X.shape[0] else np.zeros((1, X.shape[1]), X.dtype))
+        found = found[: X.shape[0]]
         return like(found, X) if is_foreign(X) else found
 
     def reindexed(self, origin: NDArray) -> Ladder:

@@ -229,6 +229,9 @@ class MixturePoints(PlainPoints):
 
     def _precise(self, k: int) -> Iterator[NDArray]:
         """log q of each factor of a ladder, from precise distances."""
+        if self.shard:  # the other reference points are somewhere else
+            yield from self.log_densities[k]
+            return
         reference, counts = self.covariance.reference(k), self.covariance.counts
         with np.errstate(divide="ignore"):  # a point that counts for nothing
             log_counts = np.zeros(len(reference)) if counts is None else np.log(counts.astype(float))
@@ -279,7 +282,7 @@ class MixturePoints(PlainPoints):
             ladder, logs = points.ladder, of_ladder.logs
             first = logs.shape[1] - np.count_nonzero(ladder.weights, axis=1).max()
             for f, of_factor in enumerate(ladder.weights):
-                log_q = logsumexp(logs[f, 0], axis=1) if first else self.log_densities[k][f]
+                log_q = logsumexp(logs[f, 0], axis=1) if first else self._divisors_of(k, f, logs.shape[2])
                 # Where the density has vanished, so has the member.
                 log_q = np.where(np.isneginf(log_q), np.inf, log_q)
                 for layer, a in enumerate(np.flatnonzero(of_factor), first):
@@ -289,9 +292,21 @@ class MixturePoints(PlainPoints):
         top = np.where(np.isneginf(top), 0, top)
         return LogSums(top[None], np.exp(found - top[:, None]).sum(axis=0)[None, None])
 
+    def _divisors_of(self, k: int, f: int, n: int) -> NDArray:
+        """log q of these points at a factor; anything, if no member divides by a density."""
+        return self.log_densities[k][f] if self.ladders[k].ladder.alphas.any() else np.zeros(n)
+
+    def knowing(self, log_densities: Sequence[NDArray]) -> MixturePoints:
+        """The same points with densities that are known."""
+        known = zip(self.ladders, log_densities, strict=True)
+        return replace(self, ladders=tuple(replace(points, known=log_q) for points, log_q in known))
+
     def densities(self, sums: Sequence[LogSums]) -> tuple[NDArray, ...]:
         """log q of these points from the sums of `paths`, if all reference points were summed over."""
-        return tuple(logsumexp(of_ladder.logs[:, 0], axis=2) for of_ladder in sums)
+        return tuple(
+            logsumexp(of_ladder.logs[:, 0], axis=2) if points.ladder.alphas.any() else np.zeros_like(of_ladder.top)
+            for points, of_ladder in zip(self.ladders, sums, strict=True)
+        )
 
     def differentiate(self, columns: MixturePoints, weights: NDArray, leave_out: NDArray) -> CalledSums:
         """The sums alone: a mixture has no free parameters."""
