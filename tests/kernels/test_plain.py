@@ -33,8 +33,8 @@ def test_rungs_are_rescaled_tiles_and_logarithms():
     factors = np.array([2.0, 1.0, 0.3])
     for kernel in (0.5 * RBF(1.0), RBF(1.0) * RBF(2.0)):
         points = recognise(kernel, 2).bind(X)
-        logs = list(points.log_rungs(points, factors))
-        for k, tile in enumerate(points.rungs(points, factors)):
+        logs = list(points.log_tiles_at(points, factors))
+        for k, tile in enumerate(points.tiles_at(points, factors)):
             scaled = points.rescaled(factors[k])
             np.testing.assert_allclose(tile * points.unit, values(scaled, scaled), rtol=1e-10)
             np.testing.assert_allclose(np.exp(logs[k]), values(scaled, scaled), rtol=1e-10)

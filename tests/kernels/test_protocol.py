@@ -95,7 +95,7 @@ def test_listed_pairs_at_several_length_scales(case):
     covariance, points, _ = case
     bound = covariance.bind(points)
     i, j, factors = np.array([0, 5, 5, 11]), np.array([1, 5, 2, 0]), np.array([2.0, 1.0, 0.7])
-    for factor, found in zip(factors, bound.pair_rungs(i, bound, j, factors), strict=True):
+    for factor, found in zip(factors, bound.pairs_at(i, bound, j, factors), strict=True):
         scaled = bound.rescaled(factor)
         np.testing.assert_allclose(found, scaled.pairs(i, scaled, j), rtol=1e-12, atol=1e-14)
 
@@ -148,7 +148,7 @@ def test_a_walk_visits_every_factor(case):
 def test_held_covariances_are_the_same_covariances(case):
     covariance, points, expected = case
     bound = hold(covariance.bind(points))
-    assert bound.held
+    assert bound.precomputed
     assert_same_covariances(bound.tile(bound), expected)
     some = bound[[7, 1, 4]]
     assert_same_covariances(some.tile(bound[:5]), expected, [7, 1, 4], slice(5))

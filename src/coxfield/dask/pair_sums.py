@@ -192,7 +192,11 @@ class Model:
     def queries(self, store: Store, block: Block) -> list:
         """A block in the coordinates of each group, without what covariances have learned from its points."""
         asked = store.queries(block.X)
-        return asked if block.places is None else [points and points.left_out(block.places) for points in asked]
+        return (
+            asked
+            if block.places is None
+            else [None if points is None else points.left_out(block.places) for points in asked]
+        )
 
     def shard(self, number: int, X, y, weights) -> Shard:
         """A shard in memory."""

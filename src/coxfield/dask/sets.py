@@ -153,7 +153,7 @@ def pair_witnesses(
         store = model.store(shard.labelled, densities)
         asked = model.queries(store, block)
         if known is not None:
-            asked = [points and points.knowing(known) for points in asked]
+            asked = [None if points is None else points.knowing(known) for points in asked]
         found = witnesses_at(store, asked, len(block), top)
     rows = np.full(found.rows.shape, -1)
     there = found.rows >= 0

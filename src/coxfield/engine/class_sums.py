@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.engine.weights import over_rows, tile_shape
+from coxfield.engine.weights import Segments, over_rows, tile_shape
 from coxfield.kernels.namespace import cross_out
-from coxfield.kernels.protocol import LARGEST_LOG, LogSums
+from coxfield.kernels.protocol import LARGEST_LOG, LogSums, Path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Group, Part, Store
     from coxfield.engine.weights import ClassWeights
-    from coxfield.kernels.protocol import KernelPoints, Path
+    from coxfield.kernels.protocol import KernelPoints
+
+
+# Where the logarithm of the largest value of a row is below this, all sums of the row are about to vanish.
+UNDERFLOWED = {name: float(np.log(np.finfo(name).tiny / np.finfo(name).eps)) for name in ("float32", "float64")}
 
 
 @dataclass(frozen=True)
@@ -119,9 +123,12 @@ def _part_sums(part: Part, group: Group, queries: KernelPoints, leave_out: NDArr
     for path in queries.paths(part.points, part.weights):
         sums = log_sums(path, own, precise=True)
         if len(part.classes) < len(group.classes):
-            every = np.zeros((*sums.sums.shape[:-1], len(group.classes)))
+            every, top = np.zeros((*sums.sums.shape[:-1], len(group.classes))), sums.top
             every[..., columns] = sums.sums
-            sums = LogSums(sums.top, every)
+            if top.shape[2] > 1:
+                top = np.repeat(top.max(axis=2, keepdims=True), len(group.classes), axis=2)
+                top[..., columns] = sums.top
+            sums = LogSums(top, every)
         found.append(sums)
     return found
 
@@ -144,29 +151,49 @@ def log_sums(path: Path, leave_out: NDArray, done=None, *, precise: bool = False
     shortest = 1.0 if path.factors is None else float(np.min(path.factors, initial=np.inf))
     wrong = rows.imprecise(columns, shortest) if precise and n else np.zeros(n, bool)
     if not wrong.any():
-        _fill(found, path, rows, leave_out, np.arange(n), done)
-        return found
+        _fill(found, path, rows, leave_out, done)
+        return _class_by_class(found, path, leave_out) if precise and path.factors is not None else found
     for some, points in ((~wrong, rows), (wrong, rows.precisely())):
         at = np.flatnonzero(some)
         part = _empty(path, len(at))
-        _fill(part, path, points[at], leave_out[at], at, done)
+        _fill(part, path, points[at], leave_out[at], done)
         found.top[:, at], found.sums[:, :, at] = part.top, part.sums
-    return found
+    return _class_by_class(found, path, leave_out) if path.factors is not None else found
+
+
+def _class_by_class(found: LogSums, path: Path, leave_out: NDArray) -> LogSums:
+    """The sums with a top for each class in rows that have all vanished, so that all logarithms are right there."""
+    vanished = np.flatnonzero(found.top[..., 0].max(axis=0) < UNDERFLOWED[path.rows.dtype.name])
+    if not vanished.size:
+        return found
+    top, rows = np.repeat(found.top, found.sums.shape[-1], axis=2), path.rows[vanished].precisely()
+    members = [[weights.members() for weights in layers] for layers in path.weights]
+    for c, (columns, _) in enumerate(members[0][0]):
+        numbers = np.arange(len(path.columns))[columns]
+        weights = [[Segments(np.zeros(1, int), of_layer[c][1]) for of_layer in layers] for layers in members]
+        place = np.full(len(path.columns) + 1, -1)
+        place[numbers] = np.arange(len(numbers))
+        part = Path(rows, path.columns[columns], path.factors, weights)
+        own = _empty(part)
+        if len(numbers):
+            _fill(own, part, rows, place[leave_out[vanished]])
+        top[:, vanished, c], found.sums[:, : own.sums.shape[1], vanished, c] = own.top[..., 0], own.sums[..., 0]
+    return LogSums(top, found.sums)
 
 
 def _empty(path: Path, n: int | None = None) -> LogSums:
     n = len(path.rows) if n is None else n
     layers, classes = max(map(len, path.weights)), path.weights[0][0].n_classes
-    return LogSums(np.zeros((len(path.weights), n)), np.zeros((len(path.weights), layers, n, classes)))
+    return LogSums(np.zeros((len(path.weights), n, 1)), np.zeros((len(path.weights), layers, n, classes)))
 
 
-def _fill(found: LogSums, path: Path, rows: KernelPoints, leave_out: NDArray, at: NDArray, done) -> None:
+def _fill(found: LogSums, path: Path, rows: KernelPoints, leave_out: NDArray, done=None) -> None:
     step, width = tile_shape(len(rows), len(path.columns), rows.dtype.itemsize, rows.library)
 
     def work(some: slice) -> None:
         sink = Adder(path.weights, found.sums[:, :, some])
         if path.factors is not None:
-            found.top[:, some] = rows[some].walk(path.columns, path.factors, leave_out[some], sink)
+            found.top[:, some, 0] = rows[some].walk(path.columns, path.factors, leave_out[some], sink)
             return
         room = np.empty((some.stop - some.start, width), rows.dtype)
         for start in range(0, len(path.columns), width):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp
 
-from coxfield.engine.class_sums import LARGEST_LOG, ClassSums, queries_of
+from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of
 from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Part, Store
 
-# Where the largest class sum of a row is below this, values of tiles have lost digits or vanished.
-UNDERFLOWED = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("float32", "float64")}
 RUN = 16  # columns of which only the largest value is looked at first
 PAIRS = 2**14  # pairs whose covariance is computed at a time
 
@@ -166,12 +164,15 @@ class _Loudest:
                 own = np.full(n, -1) if leave_out is None else part.column_of(leave_out)
                 wrong |= points.imprecise(part.points)
                 values[:, part.classes] += self._look(part, points, own)
-                least = max(least, UNDERFLOWED[points.dtype.name])
+                least = max(least, np.exp(UNDERFLOWED[points.dtype.name]))
         with np.errstate(divide="ignore", invalid="ignore"):
             sums = ClassSums(values, np.where(values > 0, np.log(values), -np.inf))
         again = np.flatnonzero(wrong | (values.max(axis=1, initial=0) < least) & (values.min(axis=1, initial=0) >= 0))
         if again.size:
-            left, some = None if leave_out is None else leave_out[again], [p and p[again] for p in queries]
+            left, some = (
+                None if leave_out is None else leave_out[again],
+                [None if points is None else points[again] for points in queries],
+            )
             sums.logs[again] = self._look_again(store, some, again, left)
             values[again] = ClassSums.of_logs(sums.logs[again]).values
         return sums

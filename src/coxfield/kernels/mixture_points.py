@@ -290,7 +290,7 @@ class MixturePoints(PlainPoints):
         found = np.minimum(np.stack(terms), np.log(LARGEST))
         top = found.max(axis=(0, 2), initial=-np.inf)
         top = np.where(np.isneginf(top), 0, top)
-        return LogSums(top[None], np.exp(found - top[:, None]).sum(axis=0)[None, None])
+        return LogSums(top[None, :, None], np.exp(found - top[:, None]).sum(axis=0)[None, None])
 
     def _divisors_of(self, k: int, f: int, n: int) -> NDArray:
         """log q of these points at a factor; anything, if no member divides by a density."""
@@ -304,7 +304,7 @@ class MixturePoints(PlainPoints):
     def densities(self, sums: Sequence[LogSums]) -> tuple[NDArray, ...]:
         """log q of these points from the sums of `paths`, if all reference points were summed over."""
         return tuple(
-            logsumexp(of_ladder.logs[:, 0], axis=2) if points.ladder.alphas.any() else np.zeros_like(of_ladder.top)
+            logsumexp(of_ladder.logs[:, 0], axis=2) if points.ladder.alphas.any() else np.zeros(of_ladder.top.shape[:2])
             for points, of_ladder in zip(self.ladders, sums, strict=True)
         )
 

@@ -215,32 +215,32 @@ class Path:
 
 @dataclass(frozen=True)
 class LogSums:
-    """Sums S = sums * exp(top), so that nothing underflows. Those over two sets of columns add: an online log-sum-exp."""
+    """Sums S = sums * exp(top), so that nothing underflows. Those over two sets of columns add: an online log-sum-exp.
+
+    A row has one top for all classes, or one for each class if all its sums have vanished.
+    """
 
     top: NDArray
-    """Shape (factors, n)."""
+    """Shape (factors, n, 1) or (factors, n, n_classes)."""
     sums: NDArray
     """Shape (factors, layers, n, n_classes)."""
 
     def __add__(self, other: LogSums) -> LogSums:
         top = np.maximum(self.top, other.top)
-        mine, others = (np.exp(each.top - top)[:, None, :, None] * each.sums for each in (self, other))
+        mine, others = (np.exp(each.top - top)[:, None] * each.sums for each in (self, other))
         return LogSums(top, mine + others)
-
-    def __getitem__(self, rows) -> LogSums:
-        return LogSums(self.top[:, rows], self.sums[:, :, rows])
 
     @property
     def logs(self) -> NDArray:
         """log S; -inf where S is not positive."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.sums > 0, np.log(self.sums), -np.inf) + self.top[:, None, :, None]
+            return np.where(self.sums > 0, np.log(self.sums), -np.inf) + self.top[:, None]
 
     @property
     def values(self) -> NDArray:
         """S itself, limited so that it is a number."""
         with np.errstate(over="ignore"):
-            return np.clip(self.sums * np.exp(np.minimum(self.top, LARGEST_LOG))[:, None, :, None], -LARGEST, LARGEST)
+            return np.clip(self.sums * np.exp(np.minimum(self.top, LARGEST_LOG))[:, None], -LARGEST, LARGEST)
 
 
 LARGEST_LOG = 700.0  # exp of more than this overflows

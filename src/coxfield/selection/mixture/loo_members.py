@@ -326,13 +326,13 @@ def ladder_layers(
     again, n_alphas = queries is not mine, len(ladder.alphas)
     factors = [[np.exp(-ladder.log_divisor(a, each)) for a in range(n_alphas)] for each in log_q]
     width = len(present) if columns.contenders is None else COLUMNS
-    found = LogSums(np.zeros((len(log_q), len(rows))), np.zeros((len(log_q), n_alphas + again, len(rows), width)))
+    found = LogSums(np.zeros((len(log_q), len(rows), 1)), np.zeros((len(log_q), n_alphas + again, len(rows), width)))
 
     def work(some: slice) -> None:
         near = columns.weights(weights, present, some)
         scaled = [[*(near.scaled(each) for each in of_factor), *([near] * again)] for of_factor in factors]
         sink = Adder(scaled, found.sums[:, :, some])
-        found.top[:, some] = queries.points[some].walk(kernel_points, ladder.factors, leave_out[some], sink)
+        found.top[:, some, 0] = queries.points[some].walk(kernel_points, ladder.factors, leave_out[some], sink)
 
     size = kernel_points.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // max(len(points), 1)
     step = whole_rows(len(rows), len(points), size)
@@ -357,7 +357,7 @@ def _finished(ladder: Ladder, found: LogSums, at: AtRows, columns: _Columns, don
     by_fold = np.empty((*whole.shape, columns.n_folds if columns.n_folds > 1 else 0), np.float32)
     extremes = []
     for some in gen_batches(n, FINISHED):
-        top = found.top[:, some]
+        top = found.top[:, some, 0]
         sums, others = found.sums[:, :, some], at.others[:, some]
         if sums.shape[1] > n_alphas:
             with np.errstate(divide="ignore"):
