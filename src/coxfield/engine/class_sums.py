@@ -87,7 +87,7 @@ def shard_sums(store: Store, queries: Sequence[KernelPoints | None], leave_out: 
     Those over several shards add, see `added`.
     """
     return [
-        None if points is None else _group_sums(group, points, leave_out)
+        None if points is None or not group.parts else _group_sums(group, points, leave_out)
         for group, points in zip(store.groups, queries, strict=True)
     ]
 

@@ -78,7 +78,7 @@ class Matern:
             return t
         if self.nu in CLOSED:
             polynomial = t if self.nu == 1.5 else t * (1 + t / 3)
-            return Library.of(t).xp.log1p(polynomial) - t
+            return into("subtract", Library.of(t).xp.log1p(polynomial), t, out=t)
         t[...] = self._log_bessel_form(t)
         return t
 
@@ -103,13 +103,17 @@ class Matern:
         t = into("sqrt", d2, out=d2)
         xp = Library.of(t).xp
         if self.nu == 1.5:
-            return math.log(3) - t
+            t *= -1.0
+            t += math.log(3)
+            return t
         if self.nu == 2.5:
-            return math.log(5 / 3) + xp.log1p(t) - t
+            return into("subtract", math.log(5 / 3) + xp.log1p(t), t, out=t)
         if self.nu == 0.5:
             with np.errstate(divide="ignore"):
                 slope = -t - xp.log(t)
-            return xp.where(xp.isfinite(slope), slope, xp.full_like(slope, -math.inf))
+            slope = xp.where(xp.isfinite(slope), slope, xp.full_like(slope, -math.inf))
+            t[...] = slope
+            return t
         slope = math.log(2 * self.nu) + self._log_bessel(t, self.nu - 1, self.nu - 1)
         t[...] = np.where(np.isfinite(slope), slope, -np.inf)
         return t

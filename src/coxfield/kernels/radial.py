@@ -17,6 +17,7 @@ from coxfield.kernels.called import nearest
 from coxfield.kernels.distances import (
     TOLERABLE,
     ScaledPoints,
+    Stretch,
     capped,
     centre,
     is_view,
@@ -141,6 +142,7 @@ def check_library(covariance: Any, X) -> None:
 RATIO = float(np.sqrt(2))
 COLUMNS = 2048  # columns of a tile
 SPARSE = 1 / 64  # if a smaller share of the kernel values is left, these values are picked out
+MODEST = (1e-100, 1e100)  # length scales whose squares are ordinary numbers
 NEGLIGIBLE = 1e-6  # an error in a log kernel value that makes no visible difference
 
 
@@ -368,7 +370,7 @@ def squares_of_last(profile: Profile, factors: NDArray) -> NDArray:
 
 
 def exact_sq_distances(rows: RadialPoints, columns: RadialPoints) -> NDArray:
-    """Squared distances in double precision, at home, by subtraction for points where the product form is too coarse."""
+    """Squared distances in double precision, at home, by subtraction where the product form is too coarse."""
     queries, others = rows.in_double(), columns.in_double()
     d2 = to_numpy(sq_distances(queries, others)).astype(float, copy=False)
     unsure = np.flatnonzero(product_error(queries, others) > NEGLIGIBLE)
@@ -379,15 +381,15 @@ def exact_sq_distances(rows: RadialPoints, columns: RadialPoints) -> NDArray:
 
 def _by_subtraction(rows: RadialPoints, columns: RadialPoints) -> NDArray:
     """All squared distances between some points and others, without the cancellation of the product form."""
-    a, b = at_home(rows.in_double().coordinates), at_home(columns.in_double().coordinates)
-    if not sparse.issparse(a) and a.dtype == float and np.isfinite(a).all() and np.isfinite(b).all():
+    # The points as they were given: after a division by a short length scale, differences have fewer digits.
+    a, b = (at_home(rows_of(points.X, points.rows)).astype(float) for points in (rows, columns))
+    scale, stretch = np.asarray(rows.covariance.length_scale, dtype=float), rows.points.stretch
+    if not sparse.issparse(a) and MODEST[0] < scale.min() and scale.max() < MODEST[1]:
         with np.errstate(over="ignore", invalid="ignore"):
-            d2 = cdist(a, b, "sqeuclidean")
-            if rows.points.stretch is not None:
-                stretch = rows.points.stretch
-                d2 += (
-                    type(stretch)(at_home(stretch.directions), at_home(stretch.factors)).astype(np.float64).added(a, b)
-                )
+            d2 = np.square(cdist(a, b, "seuclidean", V=np.broadcast_to(np.square(scale), a.shape[1:])))
+            if stretch is not None:
+                home = Stretch(at_home(stretch.directions), at_home(stretch.factors)).astype(np.float64)
+                d2 += home.added(*(at_home(points.in_double().coordinates) for points in (rows, columns)))
         return capped(d2)
     at, of_columns = np.divmod(np.arange(len(rows) * len(columns)), len(columns))
     return rows.pair_distances(at, columns, of_columns).reshape(len(rows), len(columns))
