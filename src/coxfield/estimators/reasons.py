@@ -16,6 +16,7 @@ from coxfield.engine.decision import Scores, StatedScores, prior_terms
 from coxfield.engine.witnesses import witnesses
 from coxfield.estimators.live_data import listed_places
 from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.namespace import rows_of
 from coxfield.kernels.per_class import rows_named
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
@@ -74,7 +75,9 @@ class Reasons:
     _training: Training
     _covariances: PerClass
     _queries: Any
-    _need_numpy: Any
+    _means: NDArray
+    _class_names: NDArray
+    _check_library: Any
 
     def contributions(self, X, top: int = 10) -> Contributions:
         """The training rows that speak loudest for each class, and the exact share of each in the score.
@@ -102,7 +105,7 @@ class Reasons:
         >>> reasons.rows[0].tolist(), reasons.shares[0].round(2).tolist(), reasons.rest[0].round(2).tolist()
         ([[1], [2]], [[1.0], [0.11]], [1.17, 0.5])
         """
-        self._need_numpy("contributions", X)
+        self._check_library(X, "contributions")
         top = whole_number("top", top)
         return self._contributions(self._queries(X), top)
 
@@ -131,12 +134,11 @@ class Reasons:
         [[[0], [2]], [[1], [-1]]]
         """
         check_is_fitted(self)
-        self._need_numpy("loo_contributions")
         top, held = whole_number("top", top), self._training.rows
         places = listed_places(rows, len(held))
         if not len(places):
             raise ValueError("rows names no training row: give at least one")
-        return self._contributions(held.X[places], top, held.numbers[places])
+        return self._contributions(rows_of(held.X, places), top, held.numbers[places])
 
     def _contributions(self, X, top: int, leave_out: NDArray | None = None) -> Contributions:
         """`contributions` of checked points; for each of them a row number of the store may be left out."""
@@ -148,14 +150,15 @@ class Reasons:
         ):
             for part in gen_batches(X.shape[0], ROWS):
                 left = None if leave_out is None else leave_out[part]
-                heard = witnesses(self._training.store, X[part], top, left)
-                prior = prior_terms(self._covariances, X[part], self.mean_)
+                some = rows_of(X, part)
+                heard = witnesses(self._training.store, some, top, left)
+                prior = prior_terms(self._covariances, some, self._means)
                 scores = Scores(prior, heard.sums).values
                 rows = np.where(heard.rows < 0, -1, np.searchsorted(numbers, heard.rows))
                 rest = scores - heard.terms.sum(axis=2)
                 found.append((rows, heard.terms, rest, np.broadcast_to(prior, rest.shape)))
                 done(part.stop - part.start)
-        return Contributions(self.classes_, *(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+        return Contributions(self._class_names, *(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
 
 # What the columns of a table are worth, by closed-form leave-one-out.
@@ -260,10 +263,8 @@ class LabelQuality:
 
     if TYPE_CHECKING:
         classes_: NDArray
-        _need_numpy: Any
-
-        @property
-        def y_fit_(self) -> NDArray: ...  # noqa: D102
+        _class_names: NDArray
+        _training: Training
 
         @property
         def _weights(self) -> NDArray | None: ...
@@ -312,9 +313,8 @@ class LabelQuality:
         >>> bool(quality["rank"][7] < 5), int(quality["label"][7]), int(quality["suggested"][7])
         (True, 1, 0)
         """
-        self._need_numpy("label_quality")
         scores = self._loo_scores()  # says it if nothing is fitted
-        return quality_of(scores, self.classes_, self.y_fit_, self._weights, precision=self._precision)
+        return quality_of(scores, self._class_names, self._training.rows.y, self._weights, precision=self._precision)
 
 
 class FewLabelsQuality:

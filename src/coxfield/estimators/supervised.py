@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,16 +13,17 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.arrays.library import is_dispatched
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import ERASING, Training
 from coxfield.engine.training_rows import TrainingRows
-from coxfield.estimators import scored, validation
+from coxfield.estimators import validation
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
 from coxfield.estimators.reasons import Importance, LabelQuality, Reasons
 from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_parts
+from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
+from coxfield.kernels.radial import check_library
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.progress import stages
@@ -35,7 +37,6 @@ from coxfield.utils.numbers import generator, positive_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.arrays.store import ArrayScores
     from coxfield.engine.decision import Scores
     from coxfield.estimators.tables import TableColumns
     from coxfield.kernels.mixture import Mixture
@@ -88,7 +89,7 @@ class ChoosesCovariance:
         """The kernels that the selection prefers."""
         kernels = self._given_kernels()
         for kernel in kernels.distinct:
-            recognise(kernel, labelled.X.shape[1])  # refuses wrong kernels before any work is done
+            check_library(recognise(kernel, labelled.X.shape[1]), labelled.X)  # before any work is done
         if self.selection is None:
             return kernels
         return (self._learn if self.selection == "pseudo_likelihood" else self._select)(labelled, kernels)
@@ -123,15 +124,17 @@ class ChoosesCovariance:
             others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         n_categories = 0 if self.columns_ is None else self.columns_.n_categories
-        bank = bank_of(self.kernel, labelled, self.length_scales, n_categories)
+        bank = bank_of(self.kernel, replace(labelled, X=at_home(labelled.X)), self.length_scales, n_categories)
+        for ladder in bank:
+            check_library(ladder.covariance, labelled.X)
         learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
-        return PerClass.shared_by(learned.mixture, len(self.classes_))
+        return PerClass.shared_by(learned.mixture, len(self._class_names))
 
     def _reweighed(self, labelled: Labelled, mixture: Mixture) -> Mixture:
         """The members of a mixture with weights, and means, that fit the rows that are there now."""
-        mean = class_values(self.mean, self.classes_, "mean", default=0.0)
+        mean = class_values(self.mean, self._class_names, "mean", default=0.0)
         ladders, learn_mean, verbose = mixture.ladders, self.learn_mean, self.verbose
         learned = learn_mixture(labelled, ladders, mean, learn_mean=learn_mean, verbose=verbose, known=mixture)
         shift = self._log_weights(labelled.y, labelled.weights)
@@ -168,6 +171,7 @@ class ChoosesCovariance:
         return learned[best].kernels
 
 
+FLOATS = [np.float64, np.float32]
 ARRANGED = ("_training", "_covariances", "_loo_log_probabilities")  # what files omit
 FITTED = (  # attributes that only some fits set
     "selection_path_",
@@ -175,7 +179,6 @@ FITTED = (  # attributes that only some fits set
     "loo_error_",
     "loo_log_loss_",
     "mixture_",
-    "_arrays",
     "_announced",
     "_arrived",
     "_changed",
@@ -330,7 +333,7 @@ class LGCPClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = tags.input_tags.categorical = True
-        tags.array_api_support = self.selection in scored.SELECTIONS
+        tags.array_api_support = True
         return tags
 
     def fit(self, X, y, sample_weight=None) -> Self:
@@ -366,16 +369,13 @@ class LGCPClassifier(
     def _fit(self, X, y, sample_weight) -> Self:
         validation.check_option("selection", self.selection, SELECTIONS)
         validation.check_share("selection_part", self.selection_part)
-        if is_dispatched(X):
-            if self.class_weight is not None:
-                raise ValueError("class_weight needs NumPy arrays: convert X to NumPy, or give class_weight=None")
-            return self._fit_arrays(X, y, sample_weight)
-        given = X
-        X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        library = Library.of(X) if is_dispatched(X) else NUMPY
+        given, options = X, {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
+        X, y = validation.check_labelled_points(self, detached(X) if library.foreign else X, y, **options)
         weights, all_points = validation.check_weights(sample_weight, X), X
         if weights is not None:
             kept = weights > 0
-            X, y, weights = X[kept], y[kept], weights[kept]
+            X, y, weights = rows_of(X, kept), y[kept], weights[kept]
         self.classes_, codes = validation.class_numbers(y, self)
         self._choose(Labelled(X, codes, len(self.classes_), weights), all_points, own=validation.is_new(X, given))
         return self
@@ -392,6 +392,7 @@ class LGCPClassifier(
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
             self._hold(rows, kernels)
             self._shift(shift)
+            self._show()
 
     def _shift(self, shift: NDArray) -> None:
         """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""
@@ -475,12 +476,12 @@ class LGCPClassifier(
     @property
     def X_fit_(self) -> Any:  # noqa: N802
         """The training points."""
-        return self._training.rows.X if self._arrays is None else self._arrays.labelled.X
+        return self._training.rows.X
 
     @property
     def y_fit_(self) -> Any:
         """The class number of each training point."""
-        return self._training.rows.y if self._arrays is None else self._arrays.y
+        return self._shown(self._training.rows.y)
 
     @property
     def _weights(self) -> NDArray | None:
@@ -509,29 +510,29 @@ class LGCPClassifier(
         if "X_fit_" in held:
             chosen_from = held.get("_chosen_from")
             rows = TrainingRows.of(held["X_fit_"], held["y_fit_"], held["_weights"], chosen_from, own=False)
-            self._hold(rows, class_kernels(self.kernel_, self.classes_))
+            self._hold(rows, class_kernels(self.kernel_, self._class_names))
 
     @property
     def _precision(self):
-        return self._training.rows.dtype if self._arrays is None else self._arrays.labelled.X.dtype
+        return self._training.rows.dtype
 
     def _queries(self, X):
         """New points after checking them, in the form of the training points."""
         check_is_fitted(self)
-        X = validation.check_points(self, X, accept_sparse="csr", dtype=self._precision, reset=False)
-        return validation.like(X, self._training.rows.like)
+        held = self._training.rows.like
+        form = {} if self._library.foreign else {"accept_sparse": "csr"}
+        X = validation.check_points(self, detached(X), dtype=held.dtype, reset=False, **form)
+        return validation.like(X, held)
 
-    def _scores(self, X) -> Scores | ArrayScores:
-        return self._scores_of(self._queries(X)) if self._arrays is None else self._array_scores(X)
+    def _scores(self, X) -> Scores:
+        return self._scores_of(self._queries(X))
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
-            return scores_in_parts(self._store, self._covariances, self.mean_, X, leave_out)
+            return scores_in_parts(self._store, self._covariances, self._means, X, leave_out)
 
     def _loo_scores(self) -> Any:
         check_is_fitted(self)
-        if self._arrays is not None:
-            return self._loo_array_scores()
         return self._scores_of(self.X_fit_, self._training.rows.numbers)
 
     def loo_class_scores(self) -> NDArray:

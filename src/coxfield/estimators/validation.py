@@ -14,8 +14,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
-from coxfield.arrays.library import Library, as_numpy, is_dispatched
 from coxfield.estimators.tables import TableColumns, as_rows, has_blanks, is_table
+from coxfield.kernels.namespace import Library, as_numpy, is_dispatched
+from coxfield.kernels.namespace import precision as precision_of
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
@@ -383,7 +384,7 @@ def check_weights(sample_weight, X, precision=None) -> NDArray | None:
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}: leave such rows out instead")
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one point must count")
-    return _in_proportion(weights).astype(X.dtype if precision is None else precision)
+    return _in_proportion(weights).astype(precision_of(X) if precision is None else precision)
 
 
 def check_added_weights(sample_weight, X) -> NDArray | None:
