@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, update
+from coxfield.apps.cli import card, check, console, fit, label, pattern, predict, serve, simulate, update
 
 
 class CommandGroup(TyperGroup):
@@ -63,6 +63,8 @@ def coxfield(
       coxfield update model.skops more.csv
       coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
+      coxfield card model.skops -o card.md
+      coxfield serve model.skops
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
       coxfield pattern points.csv --x east --y north -o report/
       coxfield reproduce --quick
@@ -74,6 +76,8 @@ app.command()(predict.predict)
 app.command()(update.update)
 app.command()(update.forget)
 app.command()(check.check)
+app.command()(card.card)
+app.command()(serve.serve)
 app.command()(label.label)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
 app.command()(pattern.pattern)
