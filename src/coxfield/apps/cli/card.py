@@ -1,5 +1,6 @@
 """`coxfield card`: what a model file holds, how good it is, and what it is not for, as a page of Markdown."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,8 +120,8 @@ def _errors(quality: "dict[str, NDArray]", honest: float | None) -> "Iterable[st
         rows.append((console.label_text(classes[k].item()), counts[k], f"{1 - found / counts[k]:.1%}", right, mistaken))
     yield "## Errors"
     yield (
-        f"Each training row, predicted from all the others: {np.mean(label != suggested):.2%} of {len(label):,} rows are "
-        f"wrong. The log loss is {-np.log(np.maximum(quality['probability'], 1e-300)).mean():.3f} nats."
+        f"Each training row, predicted from all the others: {np.mean(label != suggested):.2%} of {len(label):,} rows "
+        f"are wrong. The log loss is {-np.log(np.maximum(quality['probability'], 1e-300)).mean():.3f} nats."
         + ("" if honest is None else f" The model itself states an error of {honest:.2%} (`loo_error_`).")
     )
     yield table(("class", "rows", "missed", "right when predicted", "most often taken for"), rows)
@@ -132,7 +133,7 @@ def _calibration(quality: "dict[str, NDArray]") -> "Iterable[str]":
 
     sure, right = quality["suggested_probability"], quality["suggested"] == quality["label"]
     rows, gap = [], 0.0
-    for low, high in zip(BINS[:-1], BINS[1:], strict=True):
+    for low, high in pairwise(BINS):
         some = (sure > low) & (sure <= high)
         if n := int(some.sum()):
             said, came = sure[some].mean(), right[some].mean()
@@ -179,11 +180,17 @@ def _limits(saved: "SavedModel") -> "Iterable[str]":
     counts = np.bincount(model.y_fit_, minlength=len(model.classes_))
     rare = [console.label_text(label) for label, n in zip(model.classes_.tolist(), counts, strict=True) if n < 20]
     sets = "guaranteed" if is_exact(model) else "close to what is asked for, but not guaranteed (--selection-part)"
-    lines = [
+    far = (
         "Probabilities hold for rows that come from where the training rows came from. Far from all of them they go "
-        "back to what the classes have in common, and say little.",
+        "back to what the classes have in common, and say little."
+    )
+    chosen = (
         "The labels of all training rows had a say in the covariance, so errors of new rows are a little larger than "
-        "in the table of classes. A table that was held back says how much.",
+        "in the table of classes. A table that was held back says how much."
+    )
+    lines = [
+        far,
+        chosen,
         f"The coverage of sets of classes is {sets}.",
         "The file holds the training rows themselves: who has the file has the data.",
         "Nothing here says whether the data are fair, or why a column matters in the world.",
