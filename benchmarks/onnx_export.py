@@ -10,7 +10,7 @@ from sklearn import datasets as sk
 
 from benchmarks.harness import Row, seconds, show
 from coxfield import LGCPClassifier
-from coxfield.datasets import load_diabetes_pima, load_synth, make_circles
+from coxfield.datasets import load_pima, load_synth, make_circles
 from coxfield.io import onnx_export
 
 PROMISE = 1e-5
@@ -26,7 +26,7 @@ def sets():
     yield "blobs", sk.make_blobs(600, 5, centers=4, cluster_std=3.0, random_state=0)
     yield "hard", sk.make_classification(800, 20, n_informative=6, n_classes=3, random_state=0)
     yield "rings", make_circles(3, random_state=0)
-    for name, load in (("Synth", load_synth), ("Diabetes", load_diabetes_pima)):
+    for name, load in (("Synth", load_synth), ("Diabetes", load_pima)):
         data = load()
         yield name, (np.vstack([data.X_train, data.X_test]), np.concatenate([data.y_train, data.y_test]))
 

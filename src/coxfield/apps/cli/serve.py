@@ -77,6 +77,7 @@ def _listening(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(CLIENTS)  # so that who asks at once waits, and is not refused
     except OSError as error:
         listening.close()
         raise ValueError(f"{host}:{port} cannot be listened at ({error.strerror}): give another --port") from None
