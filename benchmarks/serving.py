@@ -15,7 +15,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 
 import numpy as np
 
@@ -41,10 +41,13 @@ def model(folder):
 def server(path):
     """A process that serves, and its port."""
     command = [sys.executable, "-m", "coxfield", "serve", str(path), "--port", "0", "--jobs", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    said = path.with_suffix(".txt")
+    with said.open("w") as stream:
+        process = subprocess.Popen(command, stderr=stream)
     try:
-        line = process.stderr.readline()
-        yield process.pid, int(re.search(r":(\d+) ", line)[1])
+        while not (line := re.search(r":(\d+) ", said.read_text())):
+            sleep(0.05)
+        yield process.pid, int(line[1])
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(30)

@@ -22,6 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
@@ -222,6 +223,8 @@ async def _body(request: Request, largest: int) -> bytes:
                 parts.append(part)
     except TimeoutError:
         raise RefusedError(f"{ROW} was not complete after {READING:g} seconds", 408) from None
+    except ClientDisconnect:  # nobody reads the answer
+        raise RefusedError(f"{ROW} was not complete when the client hung up") from None
     return b"".join(parts)
 
 
