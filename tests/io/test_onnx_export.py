@@ -177,3 +177,11 @@ def test_a_file_is_the_graph(tmp_path):
     onnx_export.export(model, tmp_path / "model.onnx")
     labels, _ = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"X": X})
     assert labels.tolist() == model.predict(X).tolist()
+
+
+def test_a_model_that_predicts_something_else_is_refused(monkeypatch):
+    X, y = blobs()
+    model = LGCPClassifier(RBF(1.0), selection=None).fit(X, y)
+    monkeypatch.setattr(onnx_export, "_variance", lambda kernel: 2.0)
+    with pytest.raises(onnx_export.ExportError, match="a part that this export does not know"):
+        onnx_export.graph(model)

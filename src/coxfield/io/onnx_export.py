@@ -20,13 +20,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import LGCPClassifier, __version__
-from coxfield.estimators.tables import APART, YES
+from coxfield.estimators.tables import TableColumns
 from coxfield.kernels.mixture import Mixture
 from coxfield.utils.whole_files import whole_file
 
 try:
     import onnx
     from onnx import TensorProto, helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator
 except ImportError:
     raise ImportError("export to ONNX needs onnx: pip install 'coxfield[onnx]'") from None
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 IR_VERSION = 9
+TRIED = 16  # training points that are predicted before anything is written
+TOLERABLE = 1e-4  # difference of a probability; what is missing changes more, and single precision less
 LARGEST = 1e300  # of a class sum, as in the library
 ROWS = 2**22  # kernel values that are held at a time while densities are computed
 
@@ -77,6 +80,7 @@ def graph(model: LGCPClassifier) -> Any:
     """The model as an ONNX graph; see `export`."""
     check_is_fitted(model)
     parts = _Parts.of(model)
+    _check(model, parts)
     builder = _Builder()
     X, inputs = _inputs(builder, model, parts)
     scores = _scores(builder, X, parts)
@@ -102,6 +106,22 @@ def graph(model: LGCPClassifier) -> Any:
     return proto
 
 
+def _check(model: LGCPClassifier, parts: _Parts) -> None:
+    """Compare the probabilities of some training points with those of the model: a part may be missing here."""
+    builder, points = _Builder(), parts.X[np.linspace(0, len(parts.X) - 1, TRIED).astype(int)].astype(float)
+    builder.add("Softmax", [_scores(builder, "Z", parts)], axis=1, out="P")
+    ends = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, ["n", "k"]) for name in "ZP"]
+    made = helper.make_graph(builder.nodes, "trial", ends[:1], ends[1:], builder.constants)
+    proto = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSETS[""])], ir_version=IR_VERSION)
+    (found,) = ReferenceEvaluator(proto).run(None, {"Z": points})
+    expected = np.exp(model._scores_of(points.astype(parts.X.dtype)).log_probabilities)
+    if not np.allclose(found, expected, atol=TOLERABLE):
+        raise ExportError(
+            "the model has a part that this export does not know, because it predicts other probabilities: use "
+            "coxfield serve, or fit the model with a kernel and selection=None"
+        )
+
+
 # What is read from a model.
 
 
@@ -115,6 +135,8 @@ class _Term:
     floor: float = 0.0
     classes: NDArray | None = None
     """Mask of the classes that have it; None for all."""
+    points: NDArray | None = None
+    """Weights of the training points; None if each counts as it does elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +175,11 @@ class _Parts:
 
 
 def _terms(ladder: Any) -> Iterator[_Term]:
+    free = getattr(ladder, "point_weights", None)
+    if free is not None:
+        for f, points in enumerate(free):
+            yield _Term(ladder.kernel(f), 1.0, points=np.asarray(points, float))
+        return
     for f, a in ladder.terms:
         floor = float(ladder.one * ladder.floors[a])
         yield _Term(ladder.kernel(f), float(ladder.weights[f, a]), float(ladder.alphas[a]), floor)
@@ -248,6 +275,7 @@ def _represented(transform: Any, X: NDArray) -> NDArray:
 def _term(g: _Builder, Z: str, term: _Term, points: NDArray, reference: NDArray, same: bool, parts: _Parts) -> str:
     """What a term adds to the scores, shape (n, n_classes)."""
     weights = parts.weights if term.classes is None else parts.weights * term.classes
+    weights = weights if term.points is None else weights * term.points[:, None]
     log_variance = float(np.log(_variance(term.kernel)))
     if not term.alpha:
         top, values = _relative(g, Z, term.kernel, points)
@@ -440,44 +468,61 @@ def _inputs(g: _Builder, model: LGCPClassifier, parts: _Parts) -> tuple[str, lis
         return g.double("X"), [helper.make_tensor_value_info("X", precision, shape)]
     inputs, numbers, categories = [], [], []
     for column in table.columns:
-        if column.kind in ("id", "empty"):
+        if not column.n_numbers + column.n_categories:
             continue
         name = str(column.name)
-        is_text = column.kind in ("category", "ordered", "yes or no")
-        inputs.append(helper.make_tensor_value_info(name, TensorProto.STRING if is_text else precision, ["n", 1]))
-        made = _category(g, name, column) if column.kind == "category" else _number(g, name, column)
-        numbers += made[:-1]
-        categories += made[-1:] if made[-1] else []
+        if column.kind == "date":
+            raise ExportError(f"column {name!r} is a date, which cannot be exported: give the day as a number")
+        kind = precision if column.kind == "number" else TensorProto.STRING
+        inputs.append(helper.make_tensor_value_info(name, kind, ["n", 1]))
+        made = _number(g, name, column) if column.kind == "number" else _words(g, name, column)
+        numbers += [_columns(g, made, 0, column.n_numbers)] if column.n_numbers else []
+        categories += [_columns(g, made, column.n_numbers, column.n_numbers + column.n_categories)]
     return g.add("Concat", [*numbers, *categories], axis=1), inputs
 
 
-def _category(g: _Builder, name: str, column: Any) -> list[str]:
-    """One column of 0 and 1 per level, then blank, then any other level."""
-    levels = [*column.levels, ""]
-    codes = _encoded(g, name, levels, values_int64s=list(range(len(levels))), default_int64=len(levels))
-    flat = g.add("Reshape", [codes, g.const(np.array([-1]))])
-    return [g.add("Gather", [g.const(np.eye(len(levels) + 1)), flat])]
+WORDS = [
+    form(word) for word in ("yes", "no", "y", "n", "true", "false", "t", "f") for form in (str, str.upper, str.title)
+]
 
 
-def _number(g: _Builder, name: str, column: Any) -> list[str]:
-    """The number, and whether it was blank if that counts; "" if not."""
-    if column.kind == "date":
-        raise ExportError(f"column {name!r} is a date, which cannot be exported: give the day as a number")
-    if column.kind == "number":
-        values = g.double(name)
-    else:
-        known = {level: float(k) for k, level in enumerate(column.levels)}
-        if column.kind == "yes or no":
-            known = {form(word): value for word, value in YES.items() for form in (str.lower, str.upper, str.title)}
-        found = _encoded(g, name, list(known), values_floats=list(known.values()), default_float=float("nan"))
-        values = g.double(found)
-    blank = g.add("IsNaN", [values])
-    filled = g.add("Where", [blank, g.number(column.filling[0]), values])
-    return [filled, g.add("Mul", [g.double(blank), g.number(APART)]) if column.blanks else ""]
+def _words(g: _Builder, name: str, column: Any) -> str:
+    """The points of words: each word that the column knows, a blank, and any other word has a row of a matrix."""
+    words = [*column.levels] or [word for word in WORDS if _points(column, word) is not None]
+    blank, other = _points(column, None), _points(column, "\1 never seen")
+    rows = [*(_points(column, word) for word in words), blank, blank if other is None else other]
+    codes = list(range(len(words) + 1))
+    found = g.add(
+        "LabelEncoder",
+        [name],
+        domain="ai.onnx.ml",
+        keys_strings=[*words, ""],
+        values_int64s=codes,
+        default_int64=len(codes),
+    )
+    flat = g.add("Reshape", [found, g.const(np.array([-1]))])
+    return g.add("Gather", [g.const(np.stack(rows)), flat])
 
 
-def _encoded(g: _Builder, name: str, words: list[str], **attributes) -> str:
-    return g.add("LabelEncoder", [name], domain="ai.onnx.ml", keys_strings=words, **attributes)
+def _points(column: Any, value: Any) -> Any:
+    """How the library sees one value of a column, as a row; None if it refuses the value."""
+    cell = np.empty((1, 1), object)
+    cell[0, 0] = value
+    try:
+        return TableColumns((column,)).points(cell)[0].astype(float)
+    except ValueError:
+        return None
+
+
+def _number(g: _Builder, name: str, column: Any) -> str:
+    """The number, filled in where it is blank, and whether it was blank if that counts."""
+    values, blank = g.double(name), _points(column, None)
+    is_blank = g.add("IsNaN", [values])
+    filled = g.add("Where", [is_blank, g.number(blank[0]), values])
+    if not column.n_categories:
+        return filled
+    marked = g.add("Mul", [g.double(is_blank), g.const(blank[None, 1:])])
+    return g.add("Concat", [filled, marked], axis=1)
 
 
 def _label(g: _Builder, code: str, classes: NDArray) -> int:
