@@ -46,7 +46,7 @@ class Page:
     def summary(self) -> str:
         """How many statements of the paper were tested, and what came out."""
         claims = [claim for section in self.sections if not section.beyond for claim in section.claims]
-        verdicts = Counter(claim.verdict for claim in claims if claim.verdict != Verdict.NOT_TESTED)
+        verdicts: Counter[Verdict] = Counter(claim.verdict for claim in claims if claim.verdict != Verdict.NOT_TESTED)
         if not verdicts:
             return "No statement of the paper was tested yet."
         counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict if verdicts[verdict])

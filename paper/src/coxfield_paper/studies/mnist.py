@@ -177,8 +177,12 @@ NOTES = (_PUBLISHED, _SUBSETS, _OTHERS, _SECONDS)
 
 
 STAND_IN = "table-2/small digits"
-SMALL = (("LGCP", LGCPClassifier, {"selection": "loo_error"}), ("1-NN", KNeighborsClassifier, {"n_neighbors": 1}))
-SMALL += (("SVM", SVC, {"C": 10.0, "gamma": 0.3}), ("Log. reg.", LogisticRegression, {"max_iter": 1000}))
+SMALL: tuple[tuple[str, Any, dict[str, Any]], ...] = (
+    ("LGCP", LGCPClassifier, {"selection": "loo_error"}),
+    ("1-NN", KNeighborsClassifier, {"n_neighbors": 1}),
+    ("SVM", SVC, {"C": 10.0, "gamma": 0.3}),
+    ("Log. reg.", LogisticRegression, {"max_iter": 1000}),
+)
 
 
 def small_digits() -> dict[str, Any]:
