@@ -128,6 +128,7 @@ def look(site: Path, pages: list[str]) -> list[str]:
         process.terminate()
         process.wait(30)
     server.shutdown()
+    server.server_close()
     if not finished or Handler.found is None:
         return ["the browser did not finish"]
     return Handler.found
