@@ -7,7 +7,7 @@ PEERS := $(VENV)/.peers
 TORCH := $(VENV)/.torch
 WRITER := $(VENV)/.writer
 
-.PHONY: help demo test lint types unit test-browser test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs format clean dist
+.PHONY: help demo test lint types unit test-browser test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs look format clean dist
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -84,8 +84,11 @@ $(WRITER): $(READY)
 
 # Warnings are errors, and so are links that lead nowhere and anything that a browser would load from another host.
 docs: $(WRITER)     ## the documentation as a site: site/index.html (minutes; the gallery is run)
-	$(BIN)/python -m sphinx -q -W --keep-going -b html -c tools/site $(SPHINXOPTS) docs site
+	$(BIN)/python -m sphinx -q -W --keep-going -j 2 -b html -c tools/site $(SPHINXOPTS) docs site
 	$(BIN)/python tools/check_site.py site
+
+look:               ## every page of the built site in Chromium, at three widths, light and dark
+	$(PYTHON) tools/look_at_site.py site
 
 dist: $(READY)      ## wheel and source archive: built twice, compared, installed and tested; in dist/ (minutes)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dist]" -c constraints.txt

@@ -16,12 +16,14 @@ from benchmarks import (
     many_points,
     map_labels,
     mixtures,
+    onnx_export,
     pair_correlation,
     permanental,
     prediction,
     pseudo_likelihood,
     reasons,
     samplers,
+    serving,
     sparse_field,
 )
 
@@ -48,6 +50,8 @@ for benchmark in (
     samplers,
     arrays,
     dask_cluster,
+    onnx_export,
+    serving,
     import_time,
 ):
     benchmark.run(quick=options.quick)

@@ -70,6 +70,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/backreferences",
     "reset_modules": ("matplotlib",),
     "nested_sections": False,
+    "parallel": True,  # as many as sphinx -j says
     "write_computation_times": False,
 }
 

@@ -71,7 +71,21 @@ def test_the_page_shows_every_block_claim_and_command(page):
     ):
         assert words in text
     verdicts = re.findall(r'class="verdict (\w+)">([^<]+)<', text)
-    assert verdicts == [(verdict.name.lower(), verdict.value) for verdict in Verdict]
+    tested = [verdict for verdict in Verdict if verdict != Verdict.NOT_TESTED]
+    assert verdicts == [(verdict.name.lower(), verdict.value) for verdict in tested]
+    assert "Not tested here: 1 more statement." in text
+
+
+def test_what_was_computed_comes_first_and_the_rest_is_one_line():
+    own = section(name="ours", title="Ours", beyond=True, missing=())
+    left = [section(name=name, title=name.title(), computed=False, blocks=(Note("empty"),)) for name in ("one", "two")]
+    text = render(Page([left[0], own, left[1], section()], {}, "1.2"))
+    places = [text.index(f'id="{name}"') for name in ("table-9", "ours", "left")]
+    assert places == sorted(places)
+    assert "coxfield reproduce one two<" in text
+    assert "empty" not in text
+    assert text.index("What the paper says") < text.index('id="ours"') < text.index("What we aimed at")
+    assert f"Of {3 * len(Verdict)} statements of the paper" in text
 
 
 def test_the_page_and_its_pictures_are_written_and_written_the_same_again(page, tmp_path):

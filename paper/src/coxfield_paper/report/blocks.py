@@ -85,7 +85,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, what we found, and the verdict."""
+    """A statement of the paper, or a goal of our own beyond it; what we found, and the verdict."""
 
     statement: str
     finding: str
@@ -105,6 +105,20 @@ class Section:
     missing: tuple[str, ...] = ()
     """Why tasks have no result; each reason once."""
     claims: tuple[Claim, ...] = ()
+    computed: bool = True
+    """Whether any task has a result."""
+    beyond: bool = False
+    """Whether it is about more than the paper, so that its claims are goals of our own."""
+
+    @property
+    def tested(self) -> tuple[Claim, ...]:
+        """The claims about which there are results."""
+        return tuple(claim for claim in self.claims if claim.verdict != Verdict.NOT_TESTED)
+
+    @property
+    def untested(self) -> int:
+        """The number of claims without results."""
+        return len(self.claims) - len(self.tested)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ class Item:
     """Records by the names of their tasks -> what to show. Rendering takes no time worth mentioning."""
     claims: Callable[[Found], Sequence[Claim]] = _no_claims
     """Records -> statements of the paper, with verdicts."""
+    beyond: bool = False
+    """Whether it is about more than the paper, so that its claims are goals of our own."""
 
     def section(self, records: Records) -> Section:
         """The section of the page, from the records in a folder that are current, of quick runs and full ones."""
@@ -65,4 +67,6 @@ class Item:
             seconds=sum(record.seconds for record in found.values()),
             missing=tuple(dict.fromkeys(record.reason for record in found.values() if not record.done)),
             claims=tuple(self.claims(found)),
+            computed=any(record.done for record in found.values()),
+            beyond=self.beyond,
         )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coxfield import plotting
 from coxfield.utils.whole_files import whole_file
-from coxfield_paper.report.blocks import Claim, Figure, Section
+from coxfield_paper.report.blocks import Figure, Section, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +28,29 @@ class Page:
     version: str
 
     @property
-    def claims(self) -> list[Claim]:
-        """All claims of all sections."""
-        return [claim for section in self.sections for claim in section.claims]
+    def parts(self) -> list[tuple[str, str, list[Section]]]:
+        """Name, title and sections of the two parts, the paper and what is beyond it: those that have results."""
+        kinds = (("paper", "The paper", False), ("beyond", "Beyond the paper", True))
+        found = [
+            (name, title, [section for section in self.sections if section.computed and section.beyond == beyond])
+            for name, title, beyond in kinds
+        ]
+        return [part for part in found if part[2]]
+
+    @property
+    def left(self) -> list[Section]:
+        """Sections without results."""
+        return [section for section in self.sections if not section.computed]
+
+    @property
+    def summary(self) -> str:
+        """How many statements of the paper were tested, and what came out."""
+        claims = [claim for section in self.sections if not section.beyond for claim in section.claims]
+        verdicts: Counter[Verdict] = Counter(claim.verdict for claim in claims if claim.verdict != Verdict.NOT_TESTED)
+        if not verdicts:
+            return "No statement of the paper was tested yet."
+        counted = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict if verdicts[verdict])
+        return f"Of {len(claims)} statements of the paper, {verdicts.total()} were tested here: {counted}."
 
 
 def write(page: Page, folder: Path) -> Path:

@@ -310,4 +310,4 @@ def claims(found: Found) -> Sequence[Claim]:
     return goals(results_of(found))
 
 
-ITEM = Item(NAME, "Beyond the paper: few labels, and graphs of all points", tasks, render, claims)
+ITEM = Item(NAME, "Few labels, and graphs of all points", tasks, render, claims, beyond=True)

@@ -177,4 +177,4 @@ def _describe(panels: Mapping[str, Mapping[str, Reliability]]) -> str:
     )
 
 
-ITEM = Item(NAME, "Beyond the paper: marginals instead of the most probable labelling", tasks, render)
+ITEM = Item(NAME, "Marginals instead of the most probable labelling", tasks, render, beyond=True)

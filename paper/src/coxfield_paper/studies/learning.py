@@ -129,4 +129,4 @@ def _diagram(result: Mapping[str, Any]) -> Figure:
     return Figure(caption, drawn, description, "reliability")
 
 
-ITEM = Item(NAME, "Beyond the paper: what learning the parameters is worth", tasks, render)
+ITEM = Item(NAME, "What learning the parameters is worth", tasks, render, beyond=True)

@@ -307,4 +307,4 @@ def _clock_row(data: str, mixed: Results, searched: Results) -> tuple[str, ...]:
     return data, _train(mixed or searched), *map(short, (ours, grid, grid / ours)), *errors
 
 
-ITEM = Item(NAME, "Beyond the paper: mixtures of covariances", tasks, render)
+ITEM = Item(NAME, "Mixtures of covariances", tasks, render, beyond=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binomtest
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
@@ -175,10 +176,45 @@ HEADINGS = ("method", "published", "ours", "difference", *CHOSEN, "fit, s", "pre
 NOTES = (_PUBLISHED, _SUBSETS, _OTHERS, _SECONDS)
 
 
+STAND_IN = "table-2/small digits"
+SMALL: tuple[tuple[str, Any, dict[str, Any]], ...] = (
+    ("LGCP", LGCPClassifier, {"selection": "loo_error"}),
+    ("1-NN", KNeighborsClassifier, {"n_neighbors": 1}),
+    ("SVM", SVC, {"C": 10.0, "gamma": 0.3}),
+    ("Log. reg.", LogisticRegression, {"max_iter": 1000}),
+)
+
+
+def small_digits() -> dict[str, Any]:
+    """Errors of the methods on scikit-learn's digits, half of them for training: what is at hand without a download."""
+    X, y = load_digits(return_X_y=True)
+    halves = np.arange(len(y)) % 2 == 0
+    split = X[halves] / 16.0, y[halves], X[~halves] / 16.0, y[~halves]
+    return {name: _outcome(kind(**given), *split)["error"] for name, kind, given in SMALL}
+
+
+def _stand_in(errors: dict[str, float]) -> list[Table | Note]:
+    published = {row.method.partition(",")[0]: row.published for row in ROWS}
+    rows = tuple((name, f"{published[name]:g}", f"{error:.2f}") for name, error in errors.items())
+    return [
+        Note(
+            "A stand-in: scikit-learn's 1,797 digits at 8 by 8 pixels, every other one for training, in the place of "
+            "MNIST, which is not in the package. So the numbers show the methods, and not the paper's table. `coxfield "
+            "reproduce table-2` computes the table itself."
+        ),
+        Table(
+            "Test error, %: published on MNIST, and ours on scikit-learn's digits.",
+            ("method", "published, MNIST", "ours, small digits"),
+            rows,
+            notes=("SVM: C = 10 and gamma = 0.3, not tuned. LGCP: length scale by leave-one-out error.",),
+        ),
+    ]
+
+
 def tasks(quick: bool) -> list[Task]:
-    """One task per method; none in a quick run."""
+    """One task per method; in a quick run, all methods on a small stand-in."""
     if quick:
-        return []
+        return [Task(STAND_IN, small_digits)]
     return [
         Task(LGCP, lgcp, alone=True),  # on all processors: this is the time that users will see
         *(Task(name, lgcp_from_subset, {"points": SUBSET, "seed": seed}) for seed, name in enumerate(SUBSETS)),
@@ -190,13 +226,16 @@ def tasks(quick: bool) -> list[Task]:
 
 def render(found: Mapping[str, Record]) -> Sequence[Table | Note]:
     """Our errors beside the published ones, and how to compute what is missing."""
+    wanted = [task for row in ROWS for task in row.tasks]
+    small = _done(found, [STAND_IN])
+    if small and not _done(found, wanted):
+        return _stand_in(small[0].result)
     table = Table(
         caption="Test error on MNIST, %: 60,000 training points, 10,000 test points, 784 pixels, 10 classes.",
         headings=HEADINGS,
         rows=tuple(_row(row, _done(found, row.tasks)) for row in ROWS),
         notes=_notes(found),
     )
-    wanted = [task for row in ROWS for task in row.tasks]
     if len(_done(found, wanted)) == len(wanted):
         return [table]
     return [

@@ -231,4 +231,4 @@ def _beats_random(errors: Errors, data: str) -> Claim:
     )
 
 
-ITEM = Item(NAME, "Beyond the paper: which labels to ask for", STUDY.tasks, render, claims)
+ITEM = Item(NAME, "Which labels to ask for", STUDY.tasks, render, claims, beyond=True)

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, studio, update
+from coxfield.apps.cli import card, check, console, fit, label, pattern, predict, serve, simulate, studio, update
 
 
 class CommandGroup(TyperGroup):
@@ -64,6 +64,8 @@ def coxfield(
       coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
       coxfield studio data.csv --target species
+      coxfield card model.skops -o card.md
+      coxfield serve model.skops
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
       coxfield pattern points.csv --x east --y north -o report/
       coxfield reproduce --quick
@@ -75,6 +77,8 @@ app.command()(predict.predict)
 app.command()(update.update)
 app.command()(update.forget)
 app.command()(check.check)
+app.command()(card.card)
+app.command()(serve.serve)
 app.command()(label.label)
 app.command()(studio.studio)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
