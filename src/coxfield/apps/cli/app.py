@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, update
+from coxfield.apps.cli import check, console, fit, label, pattern, predict, simulate, suggest, update
 
 
 class CommandGroup(TyperGroup):
@@ -75,6 +75,7 @@ app.command()(update.update)
 app.command()(update.forget)
 app.command()(check.check)
 app.command()(label.label)
+app.command()(suggest.suggest)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
 app.command()(pattern.pattern)
 
