@@ -227,7 +227,7 @@ def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArr
     with console.gathered() as caught:
         for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
             warnings.simplefilter("always", kind)
-        model.fit(X, y, prior=prior)
+        model.fit(X, y, **({} if prior is None else {"prior": prior}))
     return list(dict.fromkeys(_sentence(warning, model, given) for warning in caught))
 
 
