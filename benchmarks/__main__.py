@@ -23,6 +23,7 @@ from benchmarks import (
     reasons,
     samplers,
     sparse_field,
+    tables,
 )
 
 parser = argparse.ArgumentParser(description="Measure speed and memory as ratios against peers in the same run.")
@@ -48,6 +49,7 @@ for benchmark in (
     samplers,
     arrays,
     dask_cluster,
+    tables,
     import_time,
 ):
     benchmark.run(quick=options.quick)
