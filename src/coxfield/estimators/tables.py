@@ -336,7 +336,7 @@ def _described(cells: Cells, chosen: bool) -> Column:
     if not present:
         return Column(name, "empty")
     if kind == "boolean" or all(isinstance(value, bool | np.bool_) for value in present):
-        return _of_numbers(Column(name, "yes or no"), values)
+        return _yes_or_no(cells, present)
     if kind == "date" or all(isinstance(value, dt.date) or _is_iso(value) for value in present):
         return _of_numbers(Column(name, "date", cycles=_cycles(present)), values)
     words = [value for value in present if isinstance(value, str)]
@@ -344,7 +344,7 @@ def _described(cells: Cells, chosen: bool) -> Column:
         tuples = any(isinstance(value, tuple) for value in present)
         return _category(cells) if tuples else _of_numbers(Column(name, "number"), values)  # refuses what is not one
     if len(words) == len(present) and {word.strip().lower() for word in words} in PAIRS:
-        return _of_numbers(Column(name, "yes or no"), values)
+        return _yes_or_no(cells, present)
     numbers = sum(map(_is_number, present))
     if numbers == len(present):
         return _of_numbers(Column(name, "number"), values)
@@ -352,6 +352,12 @@ def _described(cells: Cells, chosen: bool) -> Column:
     if 2 * numbers > len(present) and different > MOST_LEVELS:
         _of_numbers(Column(name, "number"), values)  # refuses the first word
     return _of_words(cells, list(map(_level, present)), different)
+
+
+def _yes_or_no(cells: Cells, present: list) -> Column:
+    """A number; with blanks a category, because a blank is neither."""
+    whole = len(present) == len(cells.values)
+    return _of_numbers(Column(cells.name, "yes or no"), cells.values) if whole else _category(cells)
 
 
 def _of_words(cells: Cells, present: list[str], different: int) -> Column:
