@@ -39,7 +39,13 @@ def expected_failures(estimator):
         "leave-one-out removes a point with all its weight, but only one of several equal rows, which its copies then "
         "predict; so another length scale is chosen; with selection=None these checks pass"
     )
-    return dict.fromkeys(WEIGHTS, reason)
+    found = dict.fromkeys(WEIGHTS, reason)
+    if estimator.selection == "loo_log_loss":
+        found["check_class_weight_classifiers"] = (
+            "weights shift the odds by exactly 1e7, and one kernel that has found larger odds near its points keeps "
+            "its class there; a weighted fit would give it up"
+        )
+    return found
 
 
 # Some checks warn that they are skipped. Their assertions still count.

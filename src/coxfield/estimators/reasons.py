@@ -190,8 +190,8 @@ class Importance:
         Parameters
         ----------
         n_rows : int, default=None
-            How many rows, drawn at random, to predict for each column. None for so many that all columns together
-            cost about three passes of leave-one-out, but at least 100.
+            How many rows, drawn at random, to predict, the same ones for each column. None for so many that all columns
+            together cost about three passes of leave-one-out, but at least 100.
         random_state : int, RandomState, Generator or None, default=0
             How rows are drawn and shuffled.
 
@@ -222,11 +222,12 @@ class Importance:
         n_rows = min(n, max(FEWEST, PASSES * n // len(names)) if n_rows is None else whole_number("n_rows", n_rows))
         X, found = held.X, np.zeros((2, len(names)))
         with threads.use(self.n_jobs), progress("importance", len(names), None) as done:
+            rows = np.sort(rng.permutation(n)[:n_rows])
+            before = self._loo_losses(rows, X[rows])
             for k in np.unique(owners):
-                rows = np.sort(rng.permutation(n)[:n_rows])
                 shuffled = X[rows]
                 shuffled[:, owners == k] = X[rng.permutation(n)[:n_rows]][:, owners == k]
-                growth = self._loo_losses(rows, shuffled) - self._loo_losses(rows, X[rows])
+                growth = self._loo_losses(rows, shuffled) - before
                 found[:, k] = _weighted_mean(growth, held.counts[rows])
                 done(1)
         return {"column": names, "importance": found[0], "standard_error": found[1]}
