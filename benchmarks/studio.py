@@ -1,7 +1,7 @@
 """The studio: from a key press to the next card and to new colours, and what simulated labellers leave wrong.
 
-`python -m benchmarks.studio speed|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives a real
-browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame after
+`python -m benchmarks.studio speed|cost|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives
+a real browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame after
 the card, and to the frame after the colours of a model that has learned the label.
 """
 
@@ -141,6 +141,32 @@ def _megabytes(number):
     return "?"
 
 
+def cost(sizes, keys=20):
+    """Processor time of one key in the process of the studio: the label, and all that the model makes of it.
+
+    Other programs on the machine do not change it much, as they change `speed`.
+    """
+    for name, X, truth, _ in sets(sizes):
+        start = time.process_time()
+        session = Session(from_arrays(X), check_every=0)
+        session.start()
+        session.learner.wait()
+        ready = time.process_time() - start
+        times = []
+        for _ in range(12 + keys):
+            row = session.next()
+            start = time.process_time()
+            session.label([row], truth[row])
+            session.learner.wait()
+            times.append(1000 * (time.process_time() - start))
+        session.end()
+        rows = [
+            Row("graphs of all rows, and the map, once", f"{ready:.1f} s"),
+            Row("a key: colours, questions, doubtful labels", _quantiles(np.array(times[12:]))),
+        ]
+        show(f"Processor time of the studio, {name}", rows)
+
+
 def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
     """Errors left after some numbers of keys, and the interval of the checks at the end."""
     rng = np.random.default_rng(seed)
@@ -222,7 +248,7 @@ def run(quick=False):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("speed", "labellers", "checks"))
+    parser.add_argument("what", choices=("speed", "cost", "labellers", "checks"))
     parser.add_argument(
         "--sizes", type=int, nargs="*", default=[0, 20_000, 70_000], help="rows of MNIST, 0 for the digits"
     )
@@ -232,6 +258,8 @@ if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if options.what == "speed":
         speed(options.sizes, options.keys)
+    elif options.what == "cost":
+        cost(options.sizes)
     elif options.what == "labellers":
         labellers(options.sizes, range(options.runs))
         random_labels(range(options.runs))
