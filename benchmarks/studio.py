@@ -1,15 +1,14 @@
 """The studio: from a key press to the next card and to new colours, and what simulated labellers leave wrong.
 
 `python -m benchmarks.studio speed|cost|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives
-a real browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame after
-the card, and to the frame after the colours of a model that has learned the label.
+a real browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame
+after the card, and to the frame after the colours of a model that has learned the label.
 """
 
 import argparse
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -167,7 +166,7 @@ def cost(sizes, keys=20):
         show(f"Processor time of the studio, {name}", rows)
 
 
-def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
+def labeller(X, truth, keys, slips, seed, *, check_every=10):
     """Errors left after some numbers of keys, and the interval of the checks at the end."""
     rng = np.random.default_rng(seed)
     session = Session(from_arrays(X), check_every=check_every, random_state=seed)
@@ -176,7 +175,7 @@ def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
     names = np.unique(truth)
     left = {}
     for key in range(1, max(keys) + 1):
-        row = int(rng.choice(np.flatnonzero(session.labels.codes < 0))) if random else session.next()
+        row = session.next()
         said = rng.choice(names[names != truth[row]]) if rng.random() < slips else truth[row]
         session.label([row], said, check=True)
         session.learner.wait()
@@ -195,17 +194,27 @@ def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
 def labellers(sizes, seeds, keys=(20, 40, 100)):
     for name, X, truth, _ in sets(sizes):
         rows = []
-        for title, slips, random in (
-            ("studio", 0.0, False),
-            ("studio, 5 % slips", 0.05, False),
-            ("random order", 0.0, True),
-            ("random order, 5 % slips", 0.05, True),
-        ):
-            every = 0 if random else 10
-            runs = [labeller(X, truth, keys, slips, seed, random=random, check_every=every) for seed in seeds]
-            errors = [f"{statistics.mean(run[0][key] for run in runs):.0f}" for key in keys]
-            rows.append(Row(title, " / ".join(errors)))
+        for title, slips in (("", 0.0), (", 5 % slips", 0.05)):
+            runs = [labeller(X, truth, keys, slips, seed)[0] for seed in seeds]
+            rows.append(Row(f"studio{title}", " / ".join(f"{np.mean([run[key] for run in runs]):.0f}" for key in keys)))
+            rows.append(Row(f"random order{title}", random_order(X, truth, keys, slips, seeds)))
         show(f"{name}: errors left of {len(X):,} after {' / '.join(map(str, keys))} keys, {len(seeds)} runs", rows)
+
+
+def random_order(X, truth, keys, slips, seeds):
+    """What `SLGCPClassifier` leaves wrong with as many labels of random rows."""
+    model = SLGCPClassifier(classes=[]).fit(X, np.full(len(X), -1))
+    names, codes = np.unique(truth, return_inverse=True)
+    wrong = np.zeros((len(seeds), len(keys)))
+    for run, seed in enumerate(seeds):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(X))
+        said = np.where(rng.random(len(X)) < slips, (codes + rng.integers(1, len(names), len(X))) % len(names), codes)
+        for k, key in enumerate(keys):
+            y = np.full(len(X), -1)
+            y[order[:key]] = said[order[:key]]
+            wrong[run, k] = (model.relabel(y).transduction_ != codes).sum()
+    return " / ".join(f"{mean:.0f}" for mean in wrong.mean(axis=0))
 
 
 def checks(runs, keys=60):
@@ -224,21 +233,6 @@ def checks(runs, keys=60):
         Row("mean share of wrong checks; mean true error", f"{found:.3f}; {true:.3f}"),
     ]
     show(f"Checks: 500 digits, {keys} keys, each fourth a check", rows)
-
-
-def random_labels(seeds, keys=(20, 40, 100)):
-    """`SLGCPClassifier` with as many random labels."""
-    X, truth = load_digits(return_X_y=True)
-    rows = []
-    for key in keys:
-        wrong = []
-        for seed in seeds:
-            y = np.full(len(X), -1)
-            some = np.random.default_rng(seed).choice(len(X), key, replace=False)
-            y[some] = truth[some]
-            wrong.append((SLGCPClassifier().fit(X, y).transduction_ != truth).sum())
-        rows.append(Row(f"{key} random labels", f"{np.mean(wrong):.0f}"))
-    show(f"SLGCPClassifier, digits: errors left, {len(seeds)} runs", rows)
 
 
 def run(quick=False):
@@ -262,6 +256,5 @@ if __name__ == "__main__":
         cost(options.sizes)
     elif options.what == "labellers":
         labellers(options.sizes, range(options.runs))
-        random_labels(range(options.runs))
     else:
         checks(options.runs)
