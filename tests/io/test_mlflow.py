@@ -1,4 +1,4 @@
-"""MLflow's scikit-learn flavour saves and loads a model as skops, with the types that docs/serving.md tells to trust."""
+"""MLflow's scikit-learn flavour saves and loads a model as skops, with the types that docs/serving.md names."""
 
 import numpy as np
 import pytest
