@@ -7,7 +7,7 @@ PEERS := $(VENV)/.peers
 TORCH := $(VENV)/.torch
 WRITER := $(VENV)/.writer
 
-.PHONY: help demo test lint types unit test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs look format clean dist
+.PHONY: help demo test lint types unit test-browser test-arrays test-portable test-oldest test-newest fuzz bench bench-quick docs look format clean dist
 help:               ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 16
 
@@ -36,6 +36,11 @@ types: $(READY)     ## mypy; and a user's program, strictly
 WORKERS ?= 2
 unit: $(READY)      ## pytest: tests, doctests, README and docs (WORKERS=4: four at once)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+# Nothing is installed here: without a browser, these tests are skipped in `make unit`, and this says what is missing.
+test-browser: $(READY)  ## the studio in a real browser (needs chromium and playwright)
+	$(BIN)/python tests/studio_page.py
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/studio/test_page.py
 
 # torch is large, so it is no part of the other tests, which use array-api-strict.
 $(TORCH): $(READY)

@@ -9,11 +9,12 @@ import numpy as np
 from benchmarks.harness import Row, console, show
 from coxfield import threads
 from coxfield.datasets import DatasetUnavailableError
-from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.estimators.few_labels import Prepared, View, learn_few_labels
 from coxfield.field import LabelField, map_labels
-from coxfield.graphs.experts import EDGE_RULES, n_modes
+from coxfield.graphs.bank import EDGE_RULES, n_modes
 from coxfield.graphs.neighbours import Search
 from coxfield.graphs.spectrum import spectrum_of_points
+from coxfield.graphs.units import AsGiven
 from coxfield_paper.studies.few_labels_sets import draw
 
 CASES = (
@@ -54,9 +55,9 @@ def one_draw(data, labels, seed):
 
     with threads.alone():
         for name, (rules, factor) in BANKS.items():
-            few = learn_few_labels(
-                X, y, spectrum_of_points(X, rules, factor * n_modes(len(X), classes)), np.zeros(classes)
-            )
+            count = factor * n_modes(len(X), classes)
+            prepared = Prepared(X, views=(View(AsGiven(), spectrum_of_points(X, rules, count)),), count=count)
+            few = learn_few_labels(prepared, y, np.zeros(classes))
             count(name, few.distributions.argmax(axis=1))
             if name == next(iter(BANKS)):
                 whole = few

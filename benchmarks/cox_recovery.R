@@ -13,7 +13,6 @@ for (id in unique(points$pattern)) {
     "palm" = function() unlist(kppm(pattern ~ 1, "LGCP", method = "palm")$par),
     "composite" = function() unlist(kppm(pattern ~ 1, "LGCP", method = "clik2")$par)
   )
-  if (some$all[1] == 0) fits <- fits[1:2]
   for (name in names(fits)) {
     par <- tryCatch(suppressWarnings(fits[[name]]()), error = function(e) c(NA, NA))
     rows[[length(rows) + 1]] <- data.frame(

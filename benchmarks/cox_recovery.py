@@ -1,8 +1,9 @@
 """Recovery of log Gaussian Cox processes from simulated patterns: bias, error and coverage of each method.
 
-`python -m benchmarks.cox_recovery` simulates 200 patterns per setting (`--patterns` for fewer) in the unit square, fits
-each by every method and writes benchmarks/results/cox_recovery.json. With Rscript and spatstat.model the same patterns
-are fitted by spatstat. `--render` prints the table of docs/patterns.md from that file.
+`python -m benchmarks.cox_recovery` simulates 200 patterns per setting (`--patterns` for fewer) in the unit square and
+fits each by every method. With Rscript and spatstat.model it fits the same patterns by spatstat. It then draws other
+patterns, and counts how often intervals hold the truth. Each of the three stages adds to
+benchmarks/results/cox_recovery.json, and `--only` runs one of them. `--render` prints the tables of docs/patterns.md.
 """
 
 import argparse
@@ -18,8 +19,7 @@ import numpy as np
 from rich.console import Console
 from sklearn.gaussian_process.kernels import Matern
 
-from coxfield.process import LogGaussianCoxProcess
-from coxfield.process.fitting import FitWarning
+from coxfield.process import FitWarning, LogGaussianCoxProcess
 
 RESULTS = Path(__file__).parent / "results" / "cox_recovery.json"
 SETTINGS = {  # variance, length scale of the exponential covariance, expected number of points
@@ -34,17 +34,22 @@ METHODS = {
     "palm": {"method": "palm"},
     "composite": {"method": "composite"},
 }
+STAGES = ("coxfield", "spatstat", "coverage")
 NAMES = ("variance", "scale", "mean")
 KERNEL = Matern(1.0, nu=0.5)
 
 
-def patterns(variance, scale, count, n, seed):
-    process = LogGaussianCoxProcess(variance * Matern(scale, nu=0.5), np.log(count) - variance / 2)
-    return process.sample([(0, 1), (0, 1)], size=n, resolution=128, random_state=seed)
+def truth_of(name):
+    variance, scale, count = SETTINGS[name]
+    return [variance, scale, float(np.log(count) - variance / 2)]
 
 
-def numbers(fit):
-    return [fit.variance_, fit.length_factor_, fit.mean_]
+def patterns(name, n, seed):
+    """The first n patterns of a setting that have at least ten points."""
+    variance, scale, mean = truth_of(name)
+    process = LogGaussianCoxProcess(variance * Matern(scale, nu=0.5), mean)
+    drawn = process.sample([(0, 1), (0, 1)], size=2 * n, resolution=128, random_state=seed)
+    return [pattern for pattern in drawn if len(pattern) >= 10][:n]
 
 
 def fitted(pattern, how):
@@ -53,124 +58,156 @@ def fitted(pattern, how):
         return LogGaussianCoxProcess.fit(pattern, KERNEL, **how)
 
 
-def by_spatstat(drawn, n_likelihood):
-    """Estimates of spatstat, by method, and its version; None without R."""
+def short(numbers):
+    """Five digits are enough for a table, and keep the file small."""
+    return [float(f"{number:.5g}") for number in numbers]
+
+
+def by_coxfield(name, seed, n):
+    """Estimates of coxfield, by method."""
+    drawn = patterns(name, n, seed)
+    fits = {method: [fitted(pattern, how) for pattern in drawn] for method, how in METHODS.items()}
+    return {
+        "coxfield": {
+            method: [short([fit.variance_, fit.length_factor_, fit.mean_]) for fit in some]
+            for method, some in fits.items()
+        }
+    }
+
+
+def by_spatstat(name, seed, n, some):
+    """Estimates of spatstat for the first of the patterns, by method, and its version; nothing without R."""
     if shutil.which("Rscript") is None:
-        return None, None
+        return {}
     with tempfile.TemporaryDirectory() as folder:
         points, estimates = Path(folder) / "points.csv", Path(folder) / "estimates.csv"
         with points.open("w", newline="") as stream:
             rows = csv.writer(stream)
-            rows.writerow(["pattern", "all", "x", "y"])
-            for number, pattern in enumerate(drawn):
-                rows.writerows([number, int(number < n_likelihood), *at] for at in pattern.points.tolist())
+            rows.writerow(["pattern", "x", "y"])
+            for number, pattern in enumerate(patterns(name, n, seed)[:some]):
+                rows.writerows([number, *at] for at in pattern.points.tolist())
         script = Path(__file__).with_suffix(".R")
         done = subprocess.run(["Rscript", script, points, estimates], capture_output=True, text=True, check=False)
         if done.returncode:
-            return None, done.stderr.splitlines()[-1]
+            raise RuntimeError(f"spatstat.model could not fit the patterns: {done.stderr.splitlines()[-1]}")
         with estimates.open(newline="") as stream:
             found = list(csv.DictReader(stream))
-    table = {name: [] for name in METHODS}
+    table = {method: [] for method in METHODS}
     for row in found:
-        table[row["method"]].append([float(row[key]) if row[key] != "NA" else None for key in NAMES])
-    return table, found[0]["version"]
+        table[row["method"]].append(short([float(row[key]) if row[key] != "NA" else np.nan for key in NAMES]))
+    return {"spatstat": table, "version": found[0]["version"]}
 
 
-def coverage(name, seed, n_boot, n):
-    """How many of n bootstrap intervals of level 90 % hold each true number, on patterns of their own."""
-    variance, scale, count = SETTINGS[name]
-    truth, held = [variance, scale, np.log(count) - variance / 2], np.zeros(3)
-    drawn = [pattern for pattern in patterns(variance, scale, count, 2 * n, 100 + seed) if len(pattern) >= 10][:n]
-    for number, pattern in enumerate(drawn):
+def coverage(name, seed, n, n_draws):
+    """How many of n intervals of level 90 % hold each true number, on patterns of their own, and how often they end."""
+    rules = {
+        "bootstrap": lambda fit, number: fit.bootstrap(n_draws, random_state=number).intervals(0.9),
+        "inverted tests": lambda fit, number: fit.intervals(0.9, n_draws, random_state=number),
+    }
+    held = {rule: np.zeros(3) for rule in rules}
+    open_ends = 0
+    for number, pattern in enumerate(patterns(name, n, 100 + seed)):
         fit = fitted(pattern, METHODS["contrast pcf"])
-        found = fit.bootstrap(n_boot, random_state=number).intervals(0.9)
-        held += [low <= at <= high for (low, high), at in zip(found.values(), truth, strict=True)]
-    return held.tolist()
+        for rule, intervals in rules.items():
+            found = list(intervals(fit, number).values())
+            held[rule] += [low <= at <= high for (low, high), at in zip(found, truth_of(name), strict=True)]
+        open_ends += not np.isfinite(found).all() or found[0][0] == 0
+    return {"coverage": {"n": n, "draws": n_draws, "open": open_ends} | {rule: h.tolist() for rule, h in held.items()}}
 
 
-def run(quick=False, n=200, n_spatstat=200, n_likelihood=20, n_coverage=40, n_boot=39):
-    """Simulate, fit, save the records, print the table."""
+def run(quick=False, only=STAGES, n=200, n_spatstat=200, n_coverage=40, n_draws=39, largest=1000):
+    """Simulate, fit, save the records, print the tables."""
     if quick:
-        n, n_spatstat, n_likelihood, n_coverage, n_boot = 6, 3, 0, 2, 9
-    records = []
-    for seed, (name, (variance, scale, count)) in enumerate(SETTINGS.items()):
-        truth = [variance, scale, np.log(count) - variance / 2]
-        drawn = [pattern for pattern in patterns(variance, scale, count, 2 * n, seed) if len(pattern) >= 10][:n]
-        ours = {method: [numbers(fitted(pattern, how)) for pattern in drawn] for method, how in METHODS.items()}
-        # spatstat's likelihoods of 1,000 points take minutes per pattern.
-        theirs, version = by_spatstat(drawn[:n_spatstat], n_likelihood if count == 100 else 0)
-        held = coverage(name, seed, n_boot, n_coverage) if count == 100 else None
-        records.append(
-            {
-                "setting": name, "truth": truth, "n": len(drawn), "n_coverage": n_coverage, "n_boot": n_boot,
-                "coxfield": ours, "spatstat": theirs, "version": version, "held": held,
-            }
-        )  # fmt: skip
+        n, n_spatstat, n_coverage, n_draws = 6, 3, 1, 19
+    records = json.loads(RESULTS.read_text()) if RESULTS.exists() and not quick else {}
+    for seed, name in enumerate(SETTINGS):
+        count = SETTINGS[name][2]
+        record = records.setdefault(name, {"truth": truth_of(name)})
+        if "coxfield" in only:
+            record |= by_coxfield(name, seed, n)
+        if "spatstat" in only:
+            record |= by_spatstat(name, seed, n, n_spatstat if count == 100 else min(n_spatstat, largest))
+        if "coverage" in only and count == 100:
+            record |= coverage(name, seed, n_coverage, n_draws)
         Console().print(f"{name}: done")
         if not quick:
             RESULTS.parent.mkdir(exist_ok=True)
-            RESULTS.write_text(json.dumps(records))
+            RESULTS.write_text(json.dumps(records, separators=(",", ":")))
     print(render(records))
 
 
-def cover_again(n_coverage, n_boot):
-    """Compute the coverage of the last run again, without its fits."""
-    records = json.loads(RESULTS.read_text())
-    for seed, (name, record) in enumerate(zip(SETTINGS, records, strict=True)):
-        if record["held"] is not None:
-            record |= {"held": coverage(name, seed, n_boot, n_coverage), "n_coverage": n_coverage, "n_boot": n_boot}
-    RESULTS.write_text(json.dumps(records))
-    print(render(records))
+def gaps(estimates, truth):
+    """Errors of log variance, log scale and mean, shape (n, 3); NaN where a program found nothing.
 
-
-def errors(estimates, truth):
-    """Median bias and root mean square error of log variance and log scale, and of the mean, with its error."""
-    values = np.array([row for row in estimates if None not in row and min(row[:2]) > 0], dtype=float)
+    Estimates of either program beyond the bounds count as the bound.
+    """
+    values = np.array(estimates, dtype=float)
     low, high = np.array([1e-3, 1e-4]), np.array([10.0, 1.5])
     logs = np.log(np.clip(values[:, :2], low, high)) - np.log(truth[:2])
-    gaps = np.column_stack([logs, values[:, 2] - truth[2]])
-    rmse = np.sqrt((gaps**2).mean(axis=0))
-    return np.median(gaps, axis=0), rmse, (gaps**2).std(axis=0) / np.sqrt(len(gaps)) / (2 * rmse), len(gaps)
+    return np.column_stack([logs, values[:, 2] - truth[2]])
+
+
+def cell(ours, theirs):
+    """Median and root mean square of errors; that of spatstat on the same patterns, and how far apart they are.
+
+    The last number is the mean of the paired differences of squared errors in units of its standard error: above 2,
+    spatstat is better by more than chance.
+    """
+    rmse = np.sqrt((ours**2).mean())
+    text = f"{np.median(ours):+.2f}, {rmse:.2f} ± {(ours**2).std() / np.sqrt(len(ours)) / (2 * rmse):.2f}"
+    if theirs is None:
+        return text
+    same = ours[: len(theirs)]
+    kept = np.isfinite(theirs)
+    apart = (same**2 - theirs**2)[kept]
+    z = apart.mean() / (apart.std(ddof=1) / np.sqrt(len(apart)))
+    own, other = (np.sqrt((some[kept] ** 2).mean()) for some in (same, theirs))
+    return f"{text}; {own:.2f} / {other:.2f}, {z:+.1f}"
 
 
 def render(records):
-    """Markdown: one line per setting, method and program."""
+    """Markdown: one line per setting and method, then one per setting and rule of intervals."""
     lines = [
-        "| setting | method | program | patterns | variance: bias, error | length: bias, error | mean: bias, error |",
+        "| setting | method | patterns | with spatstat | variance | length | mean |",
         "|---|---|---|---|---|---|---|",
     ]
-    for record in records:
-        for method in METHODS:
-            for program in ("coxfield", "spatstat"):
-                table = record[program]
-                if table is None or not table[method]:
-                    continue
-                bias, rmse, error, count = errors(table[method], record["truth"])
-                cells = [f"{b:+.2f}, {e:.2f} ± {s:.2f}" for b, e, s in zip(bias, rmse, error, strict=True)]
-                lines.append(f"| {record['setting']} | {method} | {program} | {count} | {' | '.join(cells)} |")
-        if record["held"]:
-            shares = [f"{held / record['n_coverage']:.0%}" for held in record["held"]]
-            name = f"coverage of 90 % intervals, {record['n_boot']} draws"
-            lines.append(f"| {record['setting']} | {name} | coxfield | {record['n_coverage']} | {' | '.join(shares)} |")
+    for name, record in records.items():
+        for method in METHODS if "coxfield" in record else ():
+            ours = gaps(record["coxfield"][method], record["truth"])
+            theirs = gaps(record["spatstat"][method], record["truth"]) if "spatstat" in record else None
+            cells = [cell(ours[:, k], None if theirs is None else theirs[:, k]) for k in range(3)]
+            both = 0 if theirs is None else int(np.isfinite(theirs).all(axis=1).sum())
+            lines.append(f"| {name} | {method} | {len(ours)} | {both} | {' | '.join(cells)} |")
+    lines += ["", "| setting | intervals of 90 % | patterns | variance | length | mean |", "|---|---|---|---|---|---|"]
+    for name, record in records.items():
+        found = record.get("coverage", {})
+        for rule in ("bootstrap", "inverted tests"):
+            if rule in found:
+                shares = [f"{held / found['n']:.0%}" for held in found[rule]]
+                lines.append(f"| {name} | {rule}, {found['draws']} draws | {found['n']} | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES, help="stages to run again")
     parser.add_argument("--patterns", type=int, default=200, help="per setting")
-    parser.add_argument(
-        "--likelihoods", type=int, default=20, help="patterns fitted by spatstat's likelihoods, which are slow"
-    )
     parser.add_argument("--spatstat", type=int, default=200, help="patterns for spatstat, per setting")
-    parser.add_argument("--draws", type=int, default=39, help="of each bootstrap")
+    parser.add_argument("--largest", type=int, default=200, help="the same for settings of 1,000 points")
     parser.add_argument("--coverage", type=int, default=40, help="patterns whose intervals are checked, per setting")
-    parser.add_argument("--only-coverage", action="store_true", help="compute the coverage of the last run again")
-    parser.add_argument("--render", action="store_true", help="print the table of the last run")
+    parser.add_argument("--draws", type=int, default=39, help="for each bootstrap, and for each test")
+    parser.add_argument("--render", action="store_true", help="print the tables of the last run")
     options = parser.parse_args()
-    if options.only_coverage:
-        cover_again(options.coverage, options.draws)
-    elif options.render:
+    if options.render:
         print(render(json.loads(RESULTS.read_text())))
     else:
-        run(options.quick, options.patterns, options.spatstat, options.likelihoods, options.coverage, options.draws)
+        run(
+            options.quick,
+            options.only,
+            options.patterns,
+            options.spatstat,
+            options.coverage,
+            options.draws,
+            options.largest,
+        )

@@ -15,7 +15,7 @@ from benchmarks.harness import Row, console, seconds, show
 from coxfield import SLGCPClassifier, threads
 from coxfield.datasets import DatasetUnavailableError, fetch_mnist
 from coxfield.estimators.few_labels import learn_few_labels
-from coxfield.graphs.experts import EDGE_RULES, n_modes
+from coxfield.graphs.bank import EDGE_RULES, n_modes
 from coxfield.graphs.neighbours import Search
 from coxfield.graphs.spectrum import spectrum_of_points
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from coxfield.arrays.library import Library
+from coxfield.kernels.namespace import Library
 
 
 @pytest.fixture(params=["array_api_strict", "array_api_strict on device1", "torch"])

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coxfield.kernels.ladder import PlainBound, walk_one_by_one
-from coxfield.kernels.protocol import cross_out
+from coxfield.kernels.protocol import PlainPoints
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,9 @@ class SumCovariance:
 
 
 @dataclass(frozen=True)
-class SumPoints(PlainBound):
+class SumPoints(PlainPoints):
     covariance: SumCovariance
     members: tuple
-    unit = 1.0
 
     def _sum(self, function):
         return sum(w * function(member) for w, member in zip(self.covariance.weights, self.members, strict=True))
@@ -57,10 +55,6 @@ class SumPoints(PlainBound):
 
     def _each(self, function):
         return SumPoints(self.covariance, tuple(map(function, self.members)))
-
-    @property
-    def floor(self):
-        return self._sum(lambda member: member.unit * member.floor)
 
     @property
     def dtype(self):
@@ -83,16 +77,13 @@ class SumPoints(PlainBound):
         return self._sum(lambda member: member.diagonal())
 
     def tile(self, columns, out=None):
-        return sum(w * tile for w, tile in self._with(columns, lambda a, b: a.unit * a.tile(b)))
+        return sum(w * tile for w, tile in self._with(columns, lambda a, b: a.tile(b)))
 
-    def imprecise(self, columns):
-        return np.any([wrong for _, wrong in self._with(columns, lambda a, b: a.imprecise(b))], axis=0)
+    def imprecise(self, columns, factor=1.0):
+        return np.any([wrong for _, wrong in self._with(columns, lambda a, b: a.imprecise(b, factor))], axis=0)
 
-    def faint(self, sums):
-        return np.all([member.faint(sums) for member in self.members], axis=0)
-
-    def log_tile(self, columns, *, groups=None, leave_out=None):
-        logs = self._with(columns, lambda a, b: a.log_tile(b, groups=groups, leave_out=leave_out))
+    def log_tile(self, columns, *, leave_out=None):
+        logs = self._with(columns, lambda a, b: a.log_tile(b, leave_out=leave_out))
         return np.logaddexp.reduce([np.log(w) + of for w, of in logs])
 
     def pairs(self, rows, columns, of_columns):
@@ -100,9 +91,6 @@ class SumPoints(PlainBound):
 
     def neighbours(self, count):
         return self.members[0].neighbours(count)
-
-    def walk(self, columns, factors, leave_out, sink):
-        return walk_one_by_one(self, columns, factors, leave_out, sink)
 
 
 @dataclass(frozen=True)
@@ -134,11 +122,9 @@ class RowCovariance:
 
 
 @dataclass(frozen=True)
-class RowPoints(PlainBound):
+class RowPoints(PlainPoints):
     covariance: RowCovariance
     rows: np.ndarray
-    unit = 1.0
-    floor = 0.0
     dtype = np.dtype(float)
 
     def __len__(self):
@@ -159,19 +145,6 @@ class RowPoints(PlainBound):
     def tile(self, columns, out=None):
         return self.covariance.matrix[np.ix_(self.rows, columns.rows)]
 
-    def imprecise(self, columns):
-        return np.zeros(len(self), bool)
-
-    def faint(self, sums):
-        return np.zeros(len(self), bool)
-
-    def log_tile(self, columns, *, groups=None, leave_out=None):
-        values = self.tile(columns)
-        if leave_out is not None:
-            cross_out(values, leave_out, 0, 0)
-        with np.errstate(divide="ignore"):
-            return np.log(values)
-
     def pairs(self, rows, columns, of_columns):
         return self.covariance.matrix[self.rows[rows], columns.rows[of_columns]]
 
@@ -179,9 +152,6 @@ class RowPoints(PlainBound):
         values = self.tile(self)
         np.fill_diagonal(values, -np.inf)
         return np.argpartition(values, -count, axis=1)[:, -count:]
-
-    def walk(self, columns, factors, leave_out, sink):
-        return walk_one_by_one(self, columns, factors, leave_out, sink)
 
 
 def _numbers(X):

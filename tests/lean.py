@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-OPTIONAL = ("polars", "skops", "typer", "rich", "matplotlib", "jinja2", "pandas", "ortools", "shapely")
+OPTIONAL = ("polars", "typer", "rich", "matplotlib", "jinja2", "pandas", "ortools", "shapely")
 
 BLOCKER = """
 import sys

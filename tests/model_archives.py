@@ -6,15 +6,13 @@ import zipfile
 
 import numpy as np
 
-from coxfield.io import archive as limits
-from coxfield.io import schema
-from coxfield.io.model_file import DESCRIPTION
+from coxfield.io import model_file
 
 
 def taken_apart(path):
     """Name -> bytes of all members but the checksum, in their order."""
     with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist() if name != limits.CHECKSUM}
+        return {name: archive.read(name) for name in archive.namelist() if name != model_file.CHECKSUM}
 
 
 def put_together(members, path, **options):
@@ -23,50 +21,44 @@ def put_together(members, path, **options):
     with zipfile.ZipFile(buffer, "w", **options) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-        limits.add_checksum(archive)
+        model_file.add_checksum(archive)
     path.write_bytes(buffer.getvalue())
 
 
-def structure_of(members):
-    return json.loads(members[schema.MEMBER])
+def data_of(members):
+    return json.loads(members[model_file.MEMBER])
 
 
-def nodes(value):
-    """All nodes of a structure that skops builds, the innermost last."""
-    if isinstance(value, dict):
-        if "__loader__" in value:
-            yield value
-        for each in value.values():
-            yield from nodes(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from nodes(each)
+def entry(data, *names):
+    """A container, and the key in it of a part, such as "kernel_", "ladders", 0, "factors"."""
+    place, key = data["model"], names[0]
+    for name in names[1:]:
+        place = place[key]
+        if isinstance(place, dict):
+            place = place.get("parts") or place.get("tuple") or place.get("mapping")
+        if isinstance(place, list) and not isinstance(name, int):  # of a mapping
+            place, name = next((pair, 1) for pair in place if pair[0] == name)
+        key = name
+    return place, key
 
 
-def entry(structure, *names):
-    """The node of an attribute, such as "kernel_", "ladders", 0, "factors"; objects and their states are one step."""
-    node = structure
-    for name in names:
-        while node["__loader__"] == "ObjectNode":
-            node = node["content"]
-        node = node["content"][name]
-    return node
-
-
-def change(path, names, node):
-    """Replace the node of an attribute in a model file."""
+def change(path, names, value):
+    """Replace the data of a part in a model file; `...` removes it."""
     members = taken_apart(path)
-    structure = structure_of(members)
-    found = entry(structure, *names)
-    found.clear()
-    found.update(node)
-    put_together({**members, schema.MEMBER: json.dumps(structure).encode()}, path)
+    data = data_of(members)
+    place, key = entry(data, *names)
+    if value is ...:
+        del place[key]
+    else:
+        place[key] = value
+    put_together({**members, model_file.MEMBER: json.dumps(data).encode()}, path)
 
 
 def change_array(path, names, edit):
-    """Replace the array of an attribute by what `edit` makes of it."""
+    """Replace the array of a part by what `edit` makes of it."""
     members = taken_apart(path)
-    name = entry(structure_of(members), *names)["file"]
+    place, key = entry(data_of(members), *names)
+    name = place[key]["array"]
     put_together({**members, name: saved(edit(np.load(io.BytesIO(members[name]))))}, path)
 
 
@@ -78,13 +70,8 @@ def saved(array, **options):
 
 
 def change_description(path, **entries):
-    """Replace entries of the description in a model file; `...` removes one."""
+    """Replace entries beside the model in a model file; `...` removes one."""
     members = taken_apart(path)
-    description = {**json.loads(members[DESCRIPTION]), **entries}
-    kept = {name: value for name, value in description.items() if value is not ...}
-    put_together({**members, DESCRIPTION: json.dumps(kept).encode()}, path)
-
-
-def plain(value):
-    """The node of a number, a string, a list of them, or None."""
-    return {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": json.dumps(value)}
+    data = {**data_of(members), **entries}
+    kept = {name: value for name, value in data.items() if value is not ...}
+    put_together({**members, model_file.MEMBER: json.dumps(kept).encode()}, path)

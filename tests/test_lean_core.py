@@ -23,12 +23,12 @@ def test_the_library_works_without_the_packages_of_the_extras():
     assert done.stdout == "[0 0 1 1]\n[0 0 1 1]\n"
 
 
-@pytest.mark.parametrize("missing", [OPTIONAL, ("typer",), ("skops",), ("polars",), ("rich",)])
+@pytest.mark.parametrize("missing", [OPTIONAL, ("typer",), ("polars",), ("rich",)])
 def test_the_command_without_its_packages_is_one_sentence(missing):
     done = run_without(missing, "from coxfield.__main__ import main\nmain()\n")
     assert done.returncode == 1
     assert done.stdout == ""
-    names = ", ".join(name for name in ("polars", "rich", "skops", "typer") if name in missing)
+    names = ", ".join(name for name in ("polars", "rich", "typer") if name in missing)
     assert done.stderr == f"The coxfield command needs {names}: pip install 'coxfield[cli]'\n"
 
 
@@ -65,7 +65,6 @@ def test_a_command_of_another_distribution_is_added_by_its_entry_point():
 @pytest.mark.parametrize(
     ("module", "sentence"),
     [
-        ("coxfield.io.model_file", "model files need skops: pip install 'coxfield[cli]'"),
         ("coxfield.io.tables", "tables need polars: pip install 'coxfield[cli]'"),
     ],
 )

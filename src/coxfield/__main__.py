@@ -6,7 +6,7 @@ The command line needs packages that the library does not need. This module impo
 import importlib.util
 import sys
 
-NEEDED = ("polars", "rich", "skops", "typer")
+NEEDED = ("polars", "rich", "typer")
 
 
 def main() -> None:

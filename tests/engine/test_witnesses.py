@@ -48,7 +48,7 @@ def test_the_largest_terms_are_those_of_a_sort(kernels, top, soft):
     found, (terms, rows) = witnesses(store, QUERIES, top), sorted_terms(kernels, matrix, top)
     assert found.rows.tolist() == rows.tolist()
     assert_close(found.terms, terms, terms=20, condition=10)
-    np.testing.assert_array_equal(found.sums.values, class_sums(store, QUERIES).values)
+    assert_close(found.sums.values, class_sums(store, QUERIES).values, terms=60, condition=10)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
 
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
-from coxfield.arrays.library import Library, to_numpy
+from coxfield.kernels.namespace import Library, to_numpy
 from coxfield.datasets import load_synth
 from coxfield.io.model_file import load, save
 from tolerances import assert_close, assert_same_decisions

@@ -118,12 +118,12 @@ def test_members_say_who_speaks():
 
 def test_many_labels_ask_the_classifier_of_the_labelled_points():
     X, truth = make_blobs(400, centers=[[0, 0], [2.5, 0]], random_state=0)
-    for known, asked in ((127, False), (128, True)):
+    for known, asked in ((11, False), (12, True), (128, True)):
         y = np.where(np.arange(400) < known, truth, -1)
         clf = SLGCPClassifier().fit(X, y)
-        assert (clf.voices_["labelled points alone"] > 0) == asked
-        assert np.mean(clf.transduction_ != truth) < 0.15
+        assert (clf._few_labels.alone is not None) == asked
         assert_close(clf.predict_proba(X[:9]).sum(axis=1), 1.0, terms=4)
+    assert np.mean(clf.transduction_ != truth) < 0.15
 
 
 def test_the_mean_speaks_in_all_voices():

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
+from coxfield import LGCPClassifier, PermanentalClassifier
 from coxfield.baselines import HarmonicFunctions, ParzenClassifier, SVMClassifier, VariationalGPClassifier
 from coxfield.estimators.validation import refuse_columns, trouble
 from lean import run_without
@@ -104,8 +104,7 @@ def test_the_column_is_named_in_fit_and_predict(X, words):
         classifier.predict(X)
 
 
-ESTIMATORS = [  # `LGCPClassifier` takes such columns
-    SLGCPClassifier(),
+ESTIMATORS = [  # `LGCPClassifier` and `SLGCPClassifier` take such columns
     PermanentalClassifier(),
     HarmonicFunctions(),
     ParzenClassifier(),
@@ -150,7 +149,7 @@ def test_columns_of_numbers_are_taken_as_they_are(X, b):
 def test_what_is_no_data_frame_keeps_the_sentence_of_scikit_learn():
     assert trouble(np.array([[np.nan]])) is None
     with pytest.raises(ValueError, match=re.escape("Input X contains NaN.")):
-        LGCPClassifier().fit([[np.nan, 0.0]] * 4, Y)
+        PermanentalClassifier().fit([[np.nan, 0.0]] * 4, Y)
 
 
 def test_errors_that_no_column_explains_keep_the_sentence_of_scikit_learn():

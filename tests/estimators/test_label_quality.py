@@ -8,9 +8,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import load_synth, make_circles
 from coxfield.engine.decision import StatedScores
-from coxfield.estimators.few_labels import ENOUGH, _bank
+from coxfield.estimators.few_labels import ENOUGH
 from coxfield.estimators.reasons import class_margins, quality_of
-from coxfield.graphs.experts import Given, member_sums
+from coxfield.graphs.bank import Given
 from reference import softmax
 from tolerances import assert_close, assert_same_decisions, decided, rounding
 
@@ -198,19 +198,20 @@ def few_labels(n_labels, seed=0):
     return points, y, truth
 
 
-@pytest.mark.parametrize("n_labels", [12, ENOUGH + 2])
+@pytest.mark.parametrize("n_labels", [12, 3 * ENOUGH + 30])
 def test_few_labels_are_asked_without_themselves(n_labels):
     """Members and their weights stay; each label leaves the class sums of all members."""
     points, y, _ = few_labels(n_labels)
     clf = SLGCPClassifier().fit(points, y)
     few, rows = clf._few_labels, np.flatnonzero(y >= 0)
-    assert (few.alone is None) == (n_labels < ENOUGH)
+    assert (few.alone is None) == (n_labels < 3 * ENOUGH)
     alone = None if few.alone is None else few.alone.loo_predict_proba()
-    features = dict(_bank(points, few.shape, Given(rows, y[rows], 3)))
+    bank = {member: (block, m) for block in few.prepared.blocks(3) for m, member in enumerate(block.members)}
     expected = np.empty((len(rows), 3))
     for j, row in enumerate(rows):
         others = Given(np.delete(rows, j), np.delete(y[rows], j), 3)
-        sums = [member_sums(features[one], others, means=one.means).whole[[row]] for one in few.committee.members]
+        found = [bank[one] for one in few.committee.members]
+        sums = [block.sums(m, others).whole[[row]] for block, m in found]
         expected[j] = few.committee.probabilities(sums, None if alone is None else alone[[j]])[0]
     quality, codes = clf.label_quality(), y[rows]
     assert list(quality) == COLUMNS

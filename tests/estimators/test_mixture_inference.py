@@ -9,9 +9,10 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 from coxfield import SLGCPClassifier
-from coxfield.estimators.few_labels import learn_few_labels
-from coxfield.graphs.experts import EDGE_RULES, n_modes
-from coxfield.graphs.spectrum import spectrum_of_graph, spectrum_of_points
+from coxfield.estimators.few_labels import Prepared, View, learn_few_labels
+from coxfield.graphs.bank import EDGE_RULES, n_modes
+from coxfield.graphs.spectrum import spectrum_of_points
+from coxfield.graphs.units import AsGiven
 from tolerances import assert_close
 
 X, TRUTH = make_blobs(120, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
@@ -23,7 +24,7 @@ def test_a_given_graph_is_the_graph_computed_inside():
     inside = spectrum_of_points(X, ties, n_modes(120, 3))
     graph = ties[0].graph(inside.join.search.of_all(ties[0].neighbours))
     clf = SLGCPClassifier("precomputed").fit(graph, Y)
-    few = learn_few_labels(None, Y, spectrum_of_graph(graph, n_modes(120, 3)), np.zeros(3))
+    few = learn_few_labels(Prepared(graph, "precomputed"), Y, np.zeros(3))
     np.testing.assert_allclose(clf.label_distributions_, few.distributions, atol=1e-9)
     np.testing.assert_array_equal(clf.transduction_, TRUTH)
     dense = SLGCPClassifier("precomputed").fit(graph.toarray(), Y)
@@ -37,7 +38,7 @@ def test_given_distances_are_those_computed_inside(dense):
     distances = pairwise_distances(X) if dense else sparse.csr_array(kneighbors_graph(X, 40, mode="distance"))
     clf = SLGCPClassifier("precomputed_distances").fit(distances, Y)
     shape = spectrum_of_points(X, EDGE_RULES, n_modes(120, 3))
-    few = learn_few_labels(None, Y, replace(shape, axes=None), np.zeros(3))
+    few = learn_few_labels(Prepared(X, views=(View(AsGiven(), replace(shape, axes=None)),), count=120), Y, np.zeros(3))
     np.testing.assert_allclose(clf.label_distributions_, few.distributions, atol=1e-6)
     new = X[:15] + 0.01
     found = clf.predict_proba(pairwise_distances(new, X))

@@ -1,13 +1,13 @@
 """Real model files of several kinds, to be damaged."""
 
 import functools
-import io
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import skops.io
+import pandas as pd
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler
@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
 
 from coxfield import LGCPClassifier
-from coxfield.io import model_file, schema
+from coxfield.io import model_file
 from coxfield.kernels.mixture_ladder import Member
 
 FEATURES = ["a", "b", "c"]
@@ -32,6 +32,7 @@ class Base:
     labels: np.ndarray
     probabilities: np.ndarray
     has_checksum: bool
+    features: list
 
 
 def queries(n_features):
@@ -64,6 +65,7 @@ def _models():
         "more coordinates": LGCPClassifier(grown).fit(X, names),
         "called": LGCPClassifier(RBF(1.0) + DotProduct(), selection=None).fit(X, 2 * y),
         NAMED: LGCPClassifier(selection="loo_error").fit(X, names),
+        "table": LGCPClassifier().fit(_table(X, FEATURES), names),
         "rows that came and went": _lively(X, names, weights),
     }
 
@@ -74,28 +76,43 @@ def _lively(X, names, weights):
     return model.partial_fit(X[30:], names[30:], classes=["cow"], sample_weight=weights[30:]).forget([0, 7, 35])
 
 
-def _in_format_2(model):
-    """A file as it was written before there were checksums."""
-    names = {"target": "species", "features": FEATURES, "id_column": None}
-    buffer = io.BytesIO()
-    skops.io.dump({"format": schema.FORMAT_2, "version": "0.1.0", **names, "model": model}, buffer)
-    return buffer.getvalue()
+def _older():
+    """Files that older versions wrote, by name; see `tests/io/test_older_format.py`."""
+    with zipfile.ZipFile(Path(__file__).parents[1] / "io" / "older_models.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist() if name.endswith(".skops")}
 
 
 @functools.cache
 def bases():
     """All model files."""
-    X = queries(len(FEATURES))
-    found = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.skops"
-        models = _models()
-        for name, model in models.items():
-            ids = {"id_column": "name", "ids": [f"{row:03d}" for row in range(40)]} if name == NAMED else {}
-            model_file.save(model, path, target="species", features=FEATURES, **ids)
-            content = path.read_bytes()
-            found.append(Base(name, content, model.classes_.tolist(), *model.predict_with_proba(X), True))
-        for name in ("default", "by class", "sparse"):
-            old, model = _in_format_2(models[name]), models[name]
-            found.append(Base(f"{name}, format 2", old, model.classes_.tolist(), *model.predict_with_proba(X), False))
-    return found
+        contents = {}
+        for name, model in _models().items():
+            rows = len(model.y_fit_)
+            ids = {"id_column": "name", "ids": [f"{row:03d}" for row in range(rows)]} if name == NAMED else {}
+            names = list(getattr(model, "feature_names_in_", FEATURES))
+            model_file.save(model, path, target="species", features=names, **ids)
+            contents[name] = path.read_bytes()
+        return [_base(name, content, path) for name, content in (contents | _older()).items()]
+
+
+def _base(name, content, path):
+    path.write_bytes(content)
+    saved = model_file.load(path)
+    found = saved.model.predict_with_proba(queries_for(saved))
+    return Base(name, content, saved.model.classes_.tolist(), *found, not name.startswith("2 "), list(saved.features))
+
+
+def queries_for(saved):
+    """Points for a model, or rows of a table if it was fitted to one."""
+    if saved.model.columns_ is None:
+        return queries(len(saved.features))
+    return _table(queries(len(saved.features)), saved.features)
+
+
+def _table(X, names):
+    """A table whose first column has blanks, and whose second one has categories."""
+    frame = pd.DataFrame(X, columns=list(names))
+    frame.iloc[::5, 0] = np.nan
+    return frame.assign(**{name: np.array(["x", "y", "z"])[np.arange(len(X)) % 3] for name in names[1:2]})

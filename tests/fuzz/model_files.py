@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from coxfield.io import model_file
-from fuzz.model_bases import FEATURES, bases, queries
+from fuzz.model_bases import FEATURES, bases, queries, queries_for
 from fuzz.model_mutations import damaged, edited
 
 SAME, REFUSED, OTHER, FAILED = "same predictions", "refused", "another valid model", "FAILED"
@@ -67,9 +67,9 @@ def _judged(base, name, path):
     if saved.ids is not None and len(saved.ids) != len(model.y_fit_):
         return Outcome(FAILED, f"{len(saved.ids)} ids for {len(model.y_fit_)} training rows")
     model.set_params(n_jobs=None)
-    labels, found = model.predict_with_proba(queries(len(saved.features)))
+    labels, found = model.predict_with_proba(queries_for(saved))
     same = found.shape == base.probabilities.shape and np.abs(found - base.probabilities).max() <= 1e-12
-    if same and labels.tolist() == base.labels.tolist() and list(saved.features) == FEATURES:
+    if same and labels.tolist() == base.labels.tolist() and list(saved.features) == base.features:
         return Outcome(SAME, "")
     if name.startswith("bytes") and base.has_checksum:
         return Outcome(FAILED, "damage that was not found")

@@ -6,47 +6,18 @@ import zipfile
 
 import numpy as np
 
-from coxfield.io import archive as limits
-from coxfield.io import schema
+from coxfield.io import model_file, older_format
+from coxfield.io.model_data import TYPES
 
 NUMBERS = [0, -1, 1, 2, 3, 1.5, -2.5, 1e-320, 1e-200, 1e200, 1.7e308, 2**63, 10**30, -(10**18)]
 ODD = [float("nan"), float("inf"), float("-inf")]
 PLAIN = [None, True, False, "", "x", "fixed", "a\nb", "\ud800", [], {}, [[]], [[[[1]]]], [1.0, 2.0], {"a": 1}]
-CLASSES = [
-    "builtins.dict",
-    "builtins.list",
-    "builtins.tuple",
-    "builtins.str",
-    "builtins.int",
-    "builtins.eval",
-    "collections.OrderedDict",
-    "numpy.ndarray",
-    "numpy.float64",
-    "numpy.void",
-    "numpy.exp",
-    "os.system",
-    "scipy.sparse._csr.csr_array",
-    "scipy.sparse._csr.csr_matrix",
-    "sklearn.decomposition._pca.PCA",
-    "sklearn.kernel_approximation.AdditiveChi2Sampler",
-    "sklearn.gaussian_process.kernels.RBF",
-    "sklearn.gaussian_process.kernels.Matern",
-    "sklearn.gaussian_process.kernels.Sum",
-    "sklearn.gaussian_process.kernels.WhiteKernel",
-    "sklearn.gaussian_process.kernels.CompoundKernel",
-    "sklearn.linear_model._logistic.LogisticRegression",
-    "sklearn.preprocessing._polynomial.PolynomialFeatures",
-    "sklearn.preprocessing._data.StandardScaler",
-    "coxfield.estimators.supervised.LGCPClassifier",
-    "coxfield.kernels.called.Called",
-    "coxfield.kernels.mixture_ladder.Member",
-    "coxfield.kernels.mixture.Mixture",
-    "coxfield.kernels.mixture_ladder.Ladder",
-    "coxfield.kernels.profiles.Matern",
-    "coxfield.kernels.radial.Radial",
-    "coxfield.kernels.transforms.Whitening",
+CLASSES = [*TYPES, "LGCPClassifier", "LogisticRegression", "dict", "eval", "ndarray", "csr_array", "system", "void"]
+KEYS = ["array", "function", "mapping", "random", "same", "sparse", "texts", "tuple", "type"]  # of nodes of today
+LOADERS = [
+    *(f"{kind}Node" for kind in ("Bytes", "Cached", "ConstructorFromReduce", "Dict", "Function", "Json", "List")),
+    *(f"{kind}Node" for kind in ("Method", "NdArray", "Object", "RandomState", "SparseMatrix", "Tuple", "Type")),
 ]
-LOADERS = [*sorted(schema.LOADERS), "BytesNode", "CachedNode", "ConstructorFromReduceNode", "MethodNode", "TreeNode"]
 DTYPES = ["float32", "float64", ">f8", "int64", "int8", "bool", "complex128", "U3", "S3", "datetime64[s]", "object"]
 
 
@@ -87,7 +58,7 @@ def edited(content, rng):
     """A file of which one part was changed, and the checksum computed again."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    has_checksum = members.pop(limits.CHECKSUM, None) is not None
+    has_checksum = members.pop(model_file.CHECKSUM, None) is not None
     notes = []
     for _ in range(1 if rng.random() < 0.8 else int(rng.integers(2, 5))):
         edit = pick(rng, [_edit_structure] * 5 + [_edit_array] * 5 + [_edit_description, _edit_members])
@@ -105,7 +76,7 @@ def _archive(members, rng, has_checksum):
         for name, content in members.items():
             archive.writestr(name, content)
         if has_checksum:
-            limits.add_checksum(archive)
+            model_file.add_checksum(archive)
     return buffer.getvalue()
 
 
@@ -118,12 +89,11 @@ def _places(value):
 
 
 def _edit_structure(members, rng):
+    member = model_file.MEMBER if model_file.MEMBER in members else older_format.MEMBER
     try:
-        structure = json.loads(members[schema.MEMBER])
+        structure = json.loads(members[member])
     except (KeyError, ValueError):
         return "structure: none"
-    if rng.random() < 0.8:
-        _forget_numbers(structure)
     places = list(_places(structure))
     inside = [(place, key) for place, key in places if key == "content" and isinstance(place[key], str)]
     if not places:
@@ -135,15 +105,8 @@ def _edit_structure(members, rng):
     else:
         place, key = pick(rng, places)
         note = f"structure: {_change(place, key, places, rng)} at {key}"
-    members[schema.MEMBER] = json.dumps(structure).encode("utf-8", "surrogatepass")
+    members[member] = json.dumps(structure).encode("utf-8", "surrogatepass")
     return note
-
-
-def _forget_numbers(value):
-    """Take away the numbers by which skops knows that objects are the same, except those of arrays."""
-    for node in [value, *(place[key] for place, key in list(_places(value)))]:
-        if isinstance(node, dict) and node.get("__loader__") not in ("NdArrayNode", "SparseMatrixNode"):
-            node.pop("__id__", None)
 
 
 def _change(place, key, places, rng):
@@ -158,9 +121,13 @@ def _change(place, key, places, rng):
             other[at] = place[key]
         place[key] = value if kind == "copy" else json.loads(json.dumps(value))
     elif kind == "class" and isinstance(place, dict) and "__class__" in place:
-        place["__module__"], place["__class__"] = pick(rng, CLASSES).rsplit(".", 1)
+        place["__class__"] = pick(rng, CLASSES)
+    elif kind == "class" and isinstance(place, dict) and "type" in place:
+        place["type"] = pick(rng, CLASSES)
     elif kind == "loader" and isinstance(place, dict) and "__loader__" in place:
         place["__loader__"] = pick(rng, LOADERS)
+    elif kind == "loader":
+        place[key] = {pick(rng, KEYS): place[key]}
     elif kind == "nest":
         for _ in range(int(rng.integers(1, 60))):
             place[key] = [place[key]]
@@ -295,5 +262,6 @@ def _edit_members(members, rng):
     elif kind == "rename":
         members[f"{name}.npy"] = members.pop(name)
     else:
-        members["schema.json"] = b"[" * 5000 + b"]" * 5000 if rng.random() < 0.5 else b"[" + b"[]," * 500_000 + b"1]"
+        text = next(name for name in (model_file.MEMBER, older_format.MEMBER) if name in members)
+        members[text] = b"[" * 5000 + b"]" * 5000 if rng.random() < 0.5 else b"[" + b"[]," * 500_000 + b"1]"
     return f"members: {kind}"

@@ -9,27 +9,30 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from coxfield.graphs import experts
-from coxfield.graphs.experts import (
+from coxfield.graphs.bank import (
     EDGE_RULES,
-    EXPERTS,
-    PRIOR,
     SHRINKAGES,
-    STRENGTHS,
-    Blend,
+    Block,
     Given,
     Member,
     MemberSums,
+    graph_block,
+    linear_block,
+    n_modes,
+)
+from coxfield.graphs.experts import (
+    EXPERTS,
+    HALF_ALONE,
+    PRIOR,
+    STRENGTHS,
+    Blend,
     SupervisedExpert,
     average,
     blend,
-    graph_members,
     learn_experts,
-    linear_members,
-    member_sums,
-    n_modes,
     stack,
 )
-from coxfield.graphs.spectrum import Axes, Modes, effective_rank, lowest_modes, spectrum_of_points
+from coxfield.graphs.spectrum import Axes, Heat, Modes, effective_rank, lowest_modes, spectrum_of_points
 from tolerances import assert_close
 
 POINTS = np.random.default_rng(0).normal(size=(120, 3))
@@ -37,40 +40,41 @@ POINTS = np.random.default_rng(0).normal(size=(120, 3))
 
 def test_members_have_unit_features_with_and_without_mode_0():
     modes = spectrum_of_points(POINTS, EDGE_RULES[:1], 120).modes[0]
-    found = list(graph_members(0, modes, 3))
-    assert {member.means for member, _ in found} == {False, True}
-    for member, features in found:
-        np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=1e-9)
+    found = graph_block(0, modes, 3)
+    assert {member.means for member in found.members} == {False, True}
+    for m, member in enumerate(found.members):
+        np.testing.assert_allclose(np.linalg.norm(found.features(m), axis=1), 1, atol=1e-9)
+        assert_close(found.features(m), Heat(modes, member.parameter, member.means).features(), terms=120)
         assert member.rank <= 120 / 4
         assert effective_rank(modes.values, member.parameter) == pytest.approx(member.rank, rel=1e-6)
 
 
 def test_ranks_begin_at_the_number_of_classes_and_stay_below_what_the_modes_resolve():
     modes = spectrum_of_points(POINTS, EDGE_RULES[:1], 20).modes[0]
-    ranks = [member.rank for member, _ in graph_members(0, modes, 5)]
+    ranks = [member.rank for member in graph_block(0, modes, 5).members]
     assert min(ranks) == pytest.approx(1.2 * 4)
     assert max(ranks) <= 0.6 * 20
-    assert list(graph_members(0, modes, 50))  # more classes than modes: one member still
+    assert graph_block(0, modes, 50).members  # more classes than modes: one member still
 
 
 def test_a_graph_that_falls_apart_has_no_member_twice():
     block = np.ones((5, 5)) - np.eye(5)
     modes = lowest_modes(sparse.csr_array(np.kron(np.eye(20), block)), 100)
-    times = [member.parameter for member, _ in graph_members(0, modes, 2) if member.means]
+    times = [member.parameter for member in graph_block(0, modes, 2).members if member.means]
     assert len(times) == len(set(times))
 
 
 def test_one_mode_has_no_members():
-    assert list(graph_members(0, Modes(np.zeros(1), np.ones((1, 1))), 2)) == []
+    assert graph_block(0, Modes(np.zeros(1), np.ones((1, 1))), 2).members == ()
 
 
 def test_linear_members_have_all_shrinkages_unless_points_are_equal():
     axes = Axes.of(POINTS)
-    found = list(linear_members(axes, axes.coordinates(POINTS)))
-    assert [member.parameter for member, _ in found] == list(SHRINKAGES)
-    assert all(member.means and member.source == -1 and 1 <= member.rank <= 3 for member, _ in found)
+    found = linear_block(axes, axes.coordinates(POINTS)).members
+    assert [member.parameter for member in found] == list(SHRINKAGES)
+    assert all(member.means and member.source == -1 and 1 <= member.rank <= 3 for member in found)
     same = Axes.of(np.ones((5, 2)))
-    assert list(linear_members(same, same.coordinates(np.ones((5, 2))))) == []
+    assert linear_block(same, same.coordinates(np.ones((5, 2)))).members == ()
 
 
 def test_number_of_modes():
@@ -87,6 +91,12 @@ def unit_features(dtype=float, n=15, d=4):
     return (features / np.linalg.norm(features, axis=1, keepdims=True)).astype(dtype)
 
 
+def block_of(features, *, means):
+    """One member whose features are not scaled to length 1 yet."""
+    weights = np.array([[0.5, 1.0, 2.0, 0.25]], dtype=features.dtype)
+    return Block((Member(0, 2.0, 1.0, means),), features * 3 / weights, weights)
+
+
 def sum_or_mean(features, x, rows, y, *, means):
     """Class sums divided by the root of the number of points, or means, at one point by double loop."""
     found = []
@@ -101,7 +111,7 @@ def sum_or_mean(features, x, rows, y, *, means):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sums_are_those_of_a_double_loop_and_leave_one_out_is_a_refit(means, dtype):
     features = unit_features(dtype)
-    sums = member_sums(features, GIVEN, means=means)
+    sums = block_of(features, means=means).sums(0, GIVEN)
     whole = [sum_or_mean(features, x, GIVEN.rows, GIVEN.y, means=means) for x in features]
     assert_close(sums.whole, whole, terms=24, scale=3, dtype=dtype)
     left_out = [
@@ -115,7 +125,7 @@ def test_sums_are_those_of_a_double_loop_and_leave_one_out_is_a_refit(means, dty
 def test_a_point_that_no_mode_reaches_counts_for_nothing():
     features = unit_features()
     features[GIVEN.rows[0]] = 0
-    sums = member_sums(features, GIVEN, means=False)
+    sums = block_of(features, means=False).sums(0, GIVEN)
     assert (sums.left_out[0] == 0).all()
     assert (sums.whole[GIVEN.rows[0]] == 0).all()
 
@@ -351,7 +361,8 @@ def test_a_voice_that_knows_more_is_louder():
         for sure in (0.99, 0.05)
     )
     assert EXPERTS[2] == "labelled points alone"
-    assert loud > 1 / 3 > quiet
+    prior = 8 / (2 * (8 + HALF_ALONE))  # eight labels per class
+    assert loud > prior > quiet == 0
 
 
 def test_the_mean_of_a_class_raises_its_probability():

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.estimators.few_labels import Prepared, View, learn_few_labels
 from coxfield.graphs import suggest as suggest_module
-from coxfield.graphs.experts import EDGE_RULES
-from coxfield.graphs.spectrum import spectrum_of_graph, spectrum_of_points
-from coxfield.graphs.suggest import NOISE, design, stacked_features, suggest
+from coxfield.graphs.bank import EDGE_RULES
+from coxfield.graphs.spectrum import spectrum_of_points
+from coxfield.graphs.suggest import NOISE, design, suggest
+from coxfield.graphs.units import AsGiven
 from tolerances import assert_close
 
 
@@ -21,11 +22,13 @@ def learned(X, labels=(0, 1, 2, 3), shape=None):
     codes = np.full(X.shape[0], -1)
     codes[list(labels)] = np.array(labels) % 3 if len(labels) > 2 else np.arange(len(labels))
     shape = spectrum_of_points(X, EDGE_RULES, 20) if shape is None else shape
-    return learn_few_labels(X, codes, shape, np.zeros(codes.max() + 1))
+    return learn_few_labels(
+        Prepared(X, views=(View(AsGiven(), shape),), count=X.shape[0]), codes, np.zeros(codes.max() + 1)
+    )
 
 
 def asked(few, n=1, seed=0):
-    return suggest(few.committee, few.shape, few.distributions, few.rows, n, np.random.default_rng(seed))
+    return suggest(few.features, few.distributions, few.rows, n, np.random.default_rng(seed))
 
 
 def variances(watched, known):
@@ -52,17 +55,22 @@ def test_each_choice_lowers_the_sum_of_variances_most(seed):
 def test_features_give_the_mean_of_the_covariances_of_the_members():
     X = cloud()
     few = learned(X)
+    spectrum = few.prepared.views[0].spectrum
+    clusters = {one.member: one for one in few.prepared.clusters[3]}
     rows = np.array([5, 1, 40])
-    features = stacked_features(few.committee, few.shape, rows)
+    features = few.features(rows)
     expected, condition = np.zeros((3, 3)), 1.0
     for member, share in zip(few.committee.members, few.committee.shares, strict=True):
         if member.source >= 0:
-            modes, first = few.shape.modes[member.source], int(member.means)
+            modes, first = spectrum.modes[member.source], int(member.means)
             values, vectors = modes.values[first:], modes.vectors[:, first:]
             heat = (vectors * np.exp(-member.parameter * (values - values[0]))) @ vectors.T
+        elif member in clusters:
+            p = clusters[member].probabilities(spectrum.axes.coordinates(X))
+            heat = p @ p.T
         else:
-            shrunk = few.shape.axes.shrunk(member.parameter)
-            white = few.shape.axes.coordinates(X) / np.sqrt(shrunk)
+            shrunk = spectrum.axes.shrunk(member.parameter)
+            white = spectrum.axes.coordinates(X) / np.sqrt(shrunk)
             heat = white @ white.T
             condition = max(condition, np.sqrt(shrunk.max() / shrunk.min()))
         scales = np.sqrt(np.diag(heat))
@@ -74,14 +82,11 @@ def test_features_give_the_mean_of_the_covariances_of_the_members():
     assert_close(features @ features.T, expected, terms=features.shape[1], scale=1.0, condition=condition)
 
 
-def test_points_far_from_the_origin_keep_their_coordinates():
-    X = cloud() + 2.0**20
-    shape, rows = spectrum_of_points(X, EDGE_RULES, 20), np.arange(10)
-    assert shape.axes.frame.origin is not None
-    expected = shape.axes.coordinates(X[rows])
-    assert_close(
-        suggest_module._coordinates(shape, rows), expected, terms=3, scale=3 * np.abs(X - X.mean(axis=0)).max()
-    )
+def test_points_far_from_the_origin_have_the_same_features():
+    X, rows = cloud(), np.arange(10)
+    near, far = (learned(points).features(rows) for points in (X, X + 2.0**20))
+    # Far away, coordinates have 20 binary digits less.
+    np.testing.assert_allclose(near @ near.T, far @ far.T, atol=1e-6)
 
 
 def test_a_cloud_without_a_label_is_asked_about_first():
@@ -95,7 +100,7 @@ def test_sparse_points_and_graphs_are_asked_about_too():
     blocks = sparse.csr_array(sparse.block_diag([np.ones((10, 10)) - np.eye(10)] * 3))
     codes = np.full(30, -1)
     codes[[0, 10]] = 0, 1
-    few = learn_few_labels(None, codes, spectrum_of_graph(blocks, 30), np.zeros(2))
+    few = learn_few_labels(Prepared(blocks, "precomputed"), codes, np.zeros(2))
     assert asked(few)[0] >= 20
 
 
@@ -129,5 +134,5 @@ def test_many_questions_and_many_labels_are_asked_in_rounds(monkeypatch):
 def test_without_any_doubt_all_points_count_alike():
     few = learned(cloud(60))
     certain = np.eye(3)[few.distributions.argmax(axis=1)]
-    rows = suggest(few.committee, few.shape, certain, few.rows, 3, np.random.default_rng(0))
+    rows = suggest(few.features, certain, few.rows, 3, np.random.default_rng(0))
     assert len(set(rows.tolist())) == 3

@@ -9,17 +9,14 @@ import zipfile
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from coxfield.io import archive as limits
-from coxfield.io.archive import (
+from coxfield.io import model_file as limits
+from coxfield.io.model_file import (
     CHECKSUM,
     CONTAINERS,
-    NESTING,
     TEXT_BYTES,
     add_checksum,
     check_archive,
-    check_arrays,
     check_checksum,
     checksum,
     parse,
@@ -41,7 +38,7 @@ def refusal(stream):
     tracemalloc.start()
     try:
         with pytest.raises(Unsound) as caught:
-            check_archive(stream)
+            check_archive(stream.getvalue())
         assert tracemalloc.get_traced_memory()[1] < 50e6
     finally:
         tracemalloc.stop()
@@ -49,17 +46,17 @@ def refusal(stream):
 
 
 def test_members_of_a_model_pass():
-    check_archive(stream_of([("schema.json", b"{}"), ("1.npy", b"1" * 1000), ("2.npz", b""), ("sha256.txt", b"")]))
+    check_archive(stream_of([("model.json", b"{}"), ("1.npy", b"1" * 1000), ("sha256.txt", b"")]).getvalue())
 
 
 def test_what_is_no_archive_is_said_to_be_none():
     with pytest.raises(zipfile.BadZipFile):
-        check_archive(io.BytesIO(b"not an archive"))
+        check_archive(b"not an archive")
 
 
 def test_a_bomb_is_refused():
-    bomb = stream_of([("schema.json", b"{}"), ("1.npy", bytes(10**7))], zipfile.ZIP_DEFLATED)
-    assert "'schema.json' is compressed" in refusal(bomb)
+    bomb = stream_of([("model.json", b"{}"), ("1.npy", bytes(10**7))], zipfile.ZIP_DEFLATED)
+    assert "'model.json' is compressed" in refusal(bomb)
 
 
 def test_a_member_is_not_larger_than_the_file():
@@ -93,15 +90,18 @@ def test_the_list_of_members_is_not_read_if_it_is_long(monkeypatch):
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_members_have_different_names_and_known_endings():
     assert "two of its members have the same name" in refusal(stream_of([("1.npy", b"1"), ("1.npy", b"2")]))
-    assert "its member 'run.py' is no part of a model" in refusal(stream_of([("run.py", b"")]))
+    assert "its member 'run.py' is not a part of a model" in refusal(stream_of([("run.py", b"")]))
 
 
-def test_files_and_texts_are_not_too_large(monkeypatch):
-    assert "its member 'schema.json' is too long for a text" in refusal(
-        stream_of([("schema.json", bytes(TEXT_BYTES + 1))])
+def test_files_and_texts_are_not_too_large(monkeypatch, tmp_path):
+    assert "its member 'model.json' is too long for a text" in refusal(
+        stream_of([("model.json", bytes(TEXT_BYTES + 1))])
     )
     monkeypatch.setattr(limits, "FILE_BYTES", 100)
-    assert "bytes, more than 100" in refusal(stream_of([("1.npy", bytes(100))]))
+    path = tmp_path / "large.skops"
+    path.write_bytes(stream_of([("1.npy", bytes(100))]).getvalue())
+    with pytest.raises(limits.ModelFileError, match="bytes, more than 100"):
+        limits.load(path)
 
 
 def test_a_model_of_sixty_thousand_images_is_far_from_the_limits():
@@ -115,33 +115,18 @@ def test_texts_come_back(value):
     assert parse(json.dumps(value).encode(), "it") == value
 
 
-def nested(depth):
-    return b"[" * depth + b"]" * depth
-
-
 @pytest.mark.parametrize(
     ("text", "clause"),
     [
-        (nested(NESTING + 1), "it is nested too deeply"),
-        (b'{"a":' * (NESTING + 1), "it is nested too deeply"),
-        (nested(10**5), "it is nested too deeply"),
+        (b"[" * 10**5 + b"]" * 10**5, "it is nested too deeply"),
+        (b'{"a":' * 10**5, "it is nested too deeply"),
         (b"[" + b"[]," * CONTAINERS + b"[]]", "it has too many parts"),
-        (b" " * (TEXT_BYTES + 1), "it is too long"),
-        ('["é"]'.encode(), "it is not in the letters"),
-        (json.dumps([1]).encode("utf-16-le"), "it is not in the letters"),
     ],
-    ids=["lists", "mappings", "very deep", "wide", "long", "letters", "other encoding"],
+    ids=["lists", "mappings", "wide"],
 )
 def test_texts_have_limits(text, clause):
-    parse(nested(NESTING), "it")
     with pytest.raises(Unsound, match=clause):
         parse(text, "it")
-
-
-def test_brackets_in_strings_are_no_nesting_and_strings_without_end_take_no_time():
-    assert parse(json.dumps(["[" * 10**4, '"' + "[" * 10**4]).encode(), "it")[0] == "[" * 10**4
-    with pytest.raises(ValueError, match="Unterminated string"):
-        parse(b'["' + b'\\"' * 10**6, "it")
 
 
 def archive_of(**members):
@@ -162,25 +147,11 @@ def announced(dtype, shape):
     return header(f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape}, }}")
 
 
-def npz(**parts):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as found:
-        for name, content in parts.items():
-            found.writestr(f"{name}.npy", content)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize(
     "array", [np.eye(3), np.float64(1), np.array(["a", "bc"]), np.zeros((0, 5)), np.array([True]), np.eye(3, order="F")]
 )
-def test_arrays_pass(array):
-    check_arrays(archive_of(a_npy=saved(array)))
-
-
-def test_sparse_matrices_pass():
-    buffer = io.BytesIO()
-    sparse.save_npz(buffer, sparse.eye_array(1000, format="csr"))
-    check_arrays(archive_of(a_npz=buffer.getvalue()))
+def test_arrays_come_back(array):
+    np.testing.assert_array_equal(limits._array(archive_of(a_npy=saved(array)), "a.npy"), array)
 
 
 @pytest.mark.parametrize(
@@ -205,34 +176,13 @@ def test_sparse_matrices_pass():
 )
 def test_headers_that_are_wrong_are_refused(content, clause):
     with pytest.raises(Unsound, match=f"its array 'a.npy' {clause}"):
-        check_arrays(archive_of(a_npy=content))
-    with pytest.raises(Unsound, match=f"its array 'a.npy' {clause}"):
-        check_arrays(archive_of(b_npz=npz(a=content)))
+        limits._array(archive_of(a_npy=content), "a.npy")
 
 
-def test_sparse_matrices_do_not_take_much_memory():
-    zeros = saved(np.zeros(10**6))
-    bomb = npz(**dict.fromkeys("abcdef", zeros))
-    check_arrays(archive_of(a_npz=bomb))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "FREE_BYTES", 10**6)
-        with pytest.raises(Unsound, match="its sparse matrices take 48000768 bytes when they are unpacked"):
-            check_arrays(archive_of(a_npz=bomb))
-        patch.setattr(limits, "FREE_BYTES", 9 * 10**6)
-        few = npz(a=zeros)
-        check_arrays(archive_of(a_npz=few))
-        with pytest.raises(Unsound, match="its sparse matrices take 16000256 bytes when they are unpacked"):
-            check_arrays(archive_of(a_npz=few, b_npz=few))
-
-
-def test_sparse_matrices_are_made_of_a_few_arrays():
-    with pytest.raises(Unsound, match="has too many parts"):
-        check_arrays(archive_of(a_npz=npz(**dict.fromkeys("abcdefghi", saved(np.eye(2))))))
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as found:
-        found.writestr("run.py", b"")
-    with pytest.raises(Unsound, match="is no sparse matrix"):
-        check_arrays(archive_of(a_npz=buffer.getvalue()))
+def test_an_array_that_is_missing_is_named():
+    for name in ("b.npy", "../a.npy", "a.txt"):
+        with pytest.raises(Unsound, match="is missing"):
+            limits._array(archive_of(a_npy=saved(np.eye(3)), a_txt=b""), name)
 
 
 CONTENT = {"a.npy": b"12345", "b.json": b""}

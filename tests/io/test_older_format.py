@@ -1,32 +1,32 @@
-"""Files of formats 2 and 3 are still read, and checked like the others. Older ones are refused."""
+"""Files of formats 2 to 5 are still read, and checked like the others. Older ones are refused.
 
+`older_models.zip` holds files that versions 0.1.0 and 0.2.0 wrote with skops, and one before this format, with what
+their models predict for `QUERIES`.
+"""
+
+import functools
+import io
 import json
-from dataclasses import replace
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
-import skops.io
 from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF
-from sklearn.linear_model import LogisticRegression
 
-from coxfield import LGCPClassifier
-from coxfield.io import model_file, schema
+from coxfield.io import model_file, older_format
 from coxfield.io.model_file import ModelFileError
-from coxfield.kernels.mixture_ladder import Member
-from model_archives import put_together, structure_of, taken_apart
+from model_archives import put_together, saved, taken_apart
 
-RNG = np.random.default_rng(3)
-X = RNG.normal(size=(40, 2))
-NAMES = np.array(["cat", "dog"])[(X[:, 0] > 0).astype(int)]
-MODELS = {
-    "mixture": LGCPClassifier([Member(transform=name, alphas=(0.5, 0.75)) for name in ("raw", "whitened")]).fit(
-        X, NAMES
-    ),
-    "one kernel": LGCPClassifier(selection="loo_error").fit(X, NAMES),
-    "by class": LGCPClassifier({"cat": RBF(1.0), "dog": RBF(2.0)}, selection=None).fit(X, NAMES),
-    "sparse": LGCPClassifier([Member(alphas=(0.5, 0.75))]).fit(sparse.csr_array(X), NAMES),
-}
+QUERIES = np.array([[0.1, 0.2], [3.0, -4.0], [50.0, 60.0]])
+
+
+@functools.cache
+def written():
+    """Name -> bytes of a file, and predictions."""
+    with zipfile.ZipFile(Path(__file__).parent / "older_models.zip") as archive:
+        predictions = json.loads(archive.read("predictions.json"))
+        return {name: (archive.read(f"{name}.skops"), np.array(found)) for name, found in predictions.items()}
 
 
 @pytest.fixture
@@ -34,104 +34,142 @@ def path(tmp_path):
     return tmp_path / "model.skops"
 
 
-def save(model, path, **entries):
-    """What `save` wrote before there were checksums."""
-    names = {"target": "species", "features": ["a", "b"], "id_column": "name", "version": "0.0.9"}
-    skops.io.dump({"format": schema.FORMAT_2, **names, "model": model, **entries}, path)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_models_of_format_2_come_back(path, name):
-    save(MODELS[name], path)
+@pytest.mark.parametrize("name", written())
+def test_models_of_older_versions_come_back(path, name):
+    content, predictions = written()[name]
+    path.write_bytes(content)
     saved = model_file.load(path)
-    np.testing.assert_array_equal(saved.model.predict_proba(X), MODELS[name].predict_proba(X))
-    assert (saved.target, saved.features, saved.id_column, saved.version) == ("species", ("a", "b"), "name", "0.0.9")
+    assert (saved.target, saved.features, saved.id_column) == ("species", ("a", "b"), "name")
+    assert saved.version == ("0.1.0" if name[0] in "23" else "0.2.0")
+    assert (saved.ids is not None) == (name[0] in "45")
+    if name != "4 lively":  # the densities were those of the points that the covariance was chosen from
+        np.testing.assert_allclose(saved.model.predict_proba(QUERIES), predictions, rtol=1e-12, atol=1e-14)
     model_file.save(saved.model, path, target="species", features=["a", "b"])
-    np.testing.assert_array_equal(model_file.load(path).model.predict_proba(X), MODELS[name].predict_proba(X))
+    again = model_file.load(path).model
+    np.testing.assert_array_equal(again.predict_proba(QUERIES), saved.model.predict_proba(QUERIES))
+    assert again.get_params().keys() == saved.model.get_params().keys()
 
 
-def test_models_of_format_1_are_refused(path):
-    save(MODELS["one kernel"], path, format=schema.UNREADABLE)
-    with pytest.raises(ModelFileError, match=r"written by an older version of coxfield, .* fit the model again"):
+def test_all_formats_are_tried():
+    assert {f"coxfield model {name[0]}" for name in written()} == set(older_format.FORMATS)
+
+
+def test_rows_that_came_later_have_densities_after_loading(path):
+    path.write_bytes(written()["4 lively"][0])
+    model = model_file.load(path).model
+    assert model.kernel_.X is model.X_fit_
+    assert model.classes_.tolist() == ["cat", "cow", "dog"]
+    assert model.kernel_.log_densities[0].shape[1] == 22
+
+
+def changed(path, name, edit):
+    """Write a file of an older format with another structure, or other members."""
+    path.write_bytes(written()[name][0])
+    members = taken_apart(path)
+    structure = json.loads(members[older_format.MEMBER])
+    edit(structure["content"] if name[0] != "2" else structure["content"]["model"]["content"]["content"], members)
+    put_together({**members, older_format.MEMBER: json.dumps(structure).encode()}, path)
+
+
+def node(loader, **entries):
+    return {"__class__": "str", "__module__": "builtins", "__loader__": loader, **entries}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "clause"),
+    [
+        (node("ObjectNode", content=node("JsonNode", content="null")), "it contains 'builtins.str'"),
+        (node("MethodNode"), "it contains"),
+        (node("ConstructorFromReduceNode"), "it contains"),
+        (node("FunctionNode"), "it contains"),
+        (node("JsonNode", content="[1]"), "a value in its structure is neither a number nor a name"),
+        (node("JsonNode", content="9" * 10**6), "it contains"),
+        (
+            node("DictNode", content={"a": 1}, key_types={"content": []}),
+            "a mapping in its structure does not have keys",
+        ),
+        (node("NdArrayNode", file="absent.npy"), "its array 'absent.npy' is missing"),
+        ({"__id__": 7}, "it contains"),
+        (3, "it contains '3'"),
+        (None, "it contains None"),
+    ],
+)
+@pytest.mark.parametrize("name", ["4 mixture", "2 mixture"])
+def test_nodes_that_no_model_has_are_refused(path, wrong, clause, name):
+    def edit(content, members):
+        content["verbose"] = wrong
+
+    changed(path, name, edit)
+    with pytest.raises(ModelFileError, match=clause) as caught:
         model_file.load(path)
+    assert str(caught.value).isascii()
+    assert str(caught.value).isprintable()
 
 
-def test_other_models_are_refused(path):
-    save(LogisticRegression(), path)
-    with pytest.raises(ModelFileError, match="it holds a LogisticRegression, not a model"):
-        model_file.load(path)
-    save(3, path)
-    with pytest.raises(ModelFileError, match="it holds a str, not a model"):
-        model_file.load(path)
+@pytest.mark.parametrize("name", ["4 mixture", "2 mixture", "5 mixture"])
+def test_the_content_is_checked(path, name):
+    def edit(content, members):
+        members[content["mean_"]["file"]] = saved(np.array([0.0, np.nan]))
 
-
-def test_the_content_is_checked(path):
-    save(MODELS["one kernel"], path, features=None)
-    with pytest.raises(ModelFileError, match="the features in it are no list of names"):
-        model_file.load(path)
-    wrong = LGCPClassifier(selection=None).fit(X, NAMES)
-    wrong.mean_ = np.array([0.0, np.nan])
-    save(wrong, path)
+    changed(path, name, edit)
     with pytest.raises(ModelFileError, match="mean_ holds numbers that are not finite"):
         model_file.load(path)
 
 
-def test_nothing_is_computed_before_the_content_is_checked(path, monkeypatch):
-    wrong = LGCPClassifier(selection=None).fit(X, NAMES)
-    rows = wrong._training.rows
-    wrong._training = replace(wrong._training, rows=replace(rows, y=rows.y + 1))
-    save(wrong, path)
-    monkeypatch.setattr(LGCPClassifier, "_hold", lambda *arguments: pytest.fail("too early"))
-    with pytest.raises(ModelFileError, match="y_fit_ holds numbers outside of 0 to 1"):
-        model_file.load(path)
+def test_other_models_are_refused(path):
+    path.write_bytes(written()["2 by_class"][0])
+    members = taken_apart(path)
+    for wrong, clause in (
+        ("LogisticRegression", "it holds a LogisticRegression, not a model"),
+        (3, "it holds a 3, not"),
+    ):
+        structure = json.loads(members[older_format.MEMBER])
+        structure["content"]["model"]["__class__"] = wrong
+        put_together({**members, older_format.MEMBER: json.dumps(structure).encode()}, path)
+        with pytest.raises(ModelFileError, match=clause):
+            model_file.load(path)
 
 
 @pytest.mark.parametrize("structure", [None, [], {}, {"content": []}, {"content": {"format": {"content": "["}}}])
-def test_a_structure_without_a_format_has_none(structure):
-    assert schema.format_of(structure) is None
+def test_skops_files_of_others_are_not_models(path, structure):
+    put_together({older_format.MEMBER: json.dumps(structure).encode()}, path)
+    with pytest.raises(ModelFileError, match="is a skops file, but not a model"):
+        model_file.load(path)
 
 
-def test_the_state_takes_the_place_of_the_model(path):
-    save(MODELS["by class"], path)
-    structure = structure_of(taken_apart(path))
-    assert schema.format_of(structure) == schema.FORMAT_2
-    found = schema.with_state(structure, LGCPClassifier)["content"]["model"]
-    assert found["__loader__"] == "DictNode"
-    assert "X_fit_" in found["content"]
+def test_models_of_format_1_are_refused(path):
+    structure = {"content": {"format": {"content": json.dumps(older_format.UNREADABLE)}}}
+    put_together({older_format.MEMBER: json.dumps(structure).encode()}, path)
+    with pytest.raises(ModelFileError, match=r"written by an older version of coxfield, .* fit the model again"):
+        model_file.load(path)
 
 
-def without_later_parameters(state):
-    return {name: value for name, value in state.items() if name not in schema.ADDED}
+def test_a_damaged_file_of_format_2_is_refused(path):
+    content = bytearray(written()["2 mixture"][0])
+    content[200] ^= 1  # format 2 has no checksum, but the archive has one of each member
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged"):
+        model_file.load(path)
 
 
-def save_format_3(model, path):
-    """What `save` wrote before there were ids, and before some parameters."""
-    names = {"version": "0.1.0", "target": "species", "features": ["a", "b"], "id_column": "name"}
-    skops.io.dump(without_later_parameters(model.__getstate__()), path)
-    description = json.dumps({"format": schema.WITHOUT_IDS, **names}).encode()
-    put_together({**taken_apart(path), model_file.DESCRIPTION: description}, path)
+def points(**changes):
+    """A sparse matrix as skops writes it."""
+    matrix = sparse.csr_matrix(np.eye(24, 2))
+    parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "shape": np.array(matrix.shape)}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **{**parts, **changes})
+    return buffer.getvalue()
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_models_of_format_3_come_back(path, name):
-    save_format_3(MODELS[name], path)
-    saved = model_file.load(path)
-    np.testing.assert_array_equal(saved.model.predict_proba(X), MODELS[name].predict_proba(X))
-    assert saved.model.get_params() == MODELS[name].get_params() or name == "by class"
-    assert (saved.id_column, saved.ids) == ("name", None)
+def test_sparse_matrices_are_read_and_checked(path, monkeypatch):
+    def load_with(content):
+        changed(path, "4 sparse", lambda nodes, members: members.update({nodes["X_fit_"]["file"]: content}))
+        return model_file.load(path).model
 
-
-def test_models_of_format_2_without_later_parameters_come_back(path, monkeypatch):
-    whole = LGCPClassifier.__getstate__
-    monkeypatch.setattr(LGCPClassifier, "__getstate__", lambda self: without_later_parameters(whole(self)))
-    save(MODELS["mixture"], path)
-    monkeypatch.undo()
-    saved = model_file.load(path)
-    assert saved.model.selection_part == LGCPClassifier().selection_part
-    assert saved.ids is None
-
-
-def test_later_parameters_have_their_defaults():
-    assert schema.ADDED.items() <= LGCPClassifier().get_params().items()
-    assert schema.completed({"random_state": 3}) == {"selection_part": 1.0, "random_state": 3}
-    assert schema.completed(None) is None
+    assert load_with(points()).X_fit_.shape == (24, 2)
+    for wrong in (points(indices=np.array([0, 10**9])), points(shape=np.array([24, -1])), points(shape=np.array(3.5))):
+        with pytest.raises(ModelFileError, match="a sparse matrix in it has parts that do not fit together"):
+            load_with(wrong)
+    monkeypatch.setattr(model_file, "FREE_BYTES", 10**5)
+    with pytest.raises(ModelFileError, match=r"its sparse matrices take 8000.* bytes when they are unpacked"):
+        load_with(points(data=np.zeros(10**6)))

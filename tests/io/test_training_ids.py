@@ -68,7 +68,7 @@ def test_what_no_fit_makes_is_refused(content, n_rows, clause):
 def test_ids_that_could_not_be_told_apart_are_refused():
     with pytest.raises(Unsound, match="an id in it holds a zero byte"):
         check_ids(TrainingIds(("a\0b", "c")), 2)
-    with pytest.raises(Unsound, match="an id in it is no text"):
+    with pytest.raises(Unsound, match="an id in it is not text"):
         check_ids(TrainingIds(("\ud800", "c")), 2)
 
 
@@ -127,7 +127,7 @@ def test_ids_of_training_rows_are_remembered(tmp_path):
     [
         ({"ids": SIXTY[:-1]}, "it has 59 ids for 60 training rows"),
         ({"ids": [*SIXTY[:-1], ""]}, "an id in it is blank"),
-        ({"ids": [*SIXTY[:-1], 3]}, "an id in it is no text"),
+        ({"ids": [*SIXTY[:-1], 3]}, "an id in it is not text"),
         ({"ids": SIXTY, "id_column": None}, "it has ids, but no name of their column"),
     ],
 )

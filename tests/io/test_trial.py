@@ -34,7 +34,6 @@ def test_a_trial_does_not_warn_of_names_that_its_points_do_not_have():
     ("change", "clause"),
     [
         ({"mean_": np.array([np.nan, 0.0])}, "the probabilities that it predicts are not finite"),
-        ({"X_fit_": X[:, :1]}, "it cannot predict its own points"),
         ({"kernel_": {}}, "it cannot predict its own points"),
         ({"kernel": RBF.__new__(RBF)}, "it cannot predict its own points"),
     ],
@@ -62,7 +61,7 @@ def test_a_transformer_that_fails_is_found():
 def test_a_trial_does_not_compute_the_densities_of_many_points(monkeypatch):
     mixture = LGCPClassifier().fit(X, Y).kernel_
     model = LGCPClassifier(mixture, selection=None).fit(X, Y)
-    monkeypatch.setattr(LGCPClassifier, "predict_with_proba", None)
+    monkeypatch.setattr(LGCPClassifier, "_scores_of", None)
     with pytest.raises(Unsound, match="it cannot predict its own points"):
         try_out(model)
     monkeypatch.setattr(model_file, "VALUES", 1)

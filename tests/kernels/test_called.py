@@ -146,4 +146,3 @@ def test_negative_kernels_are_refused_where_a_cut_needs_none():
 def test_there_is_no_better_way_so_nothing_is_taken_again():
     bound = Called(UNRECOGNISED[0]).bind(1e12 * X)
     assert not bound.imprecise(bound).any()
-    assert not bound.faint(np.zeros((9, 2))).any()

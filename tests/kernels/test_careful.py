@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.kernels import ladder
-from coxfield.kernels.ladder import NEGLIGIBLE, log_tile
+from coxfield.kernels.radial import NEGLIGIBLE, exact_sq_distances
 from coxfield.kernels.recognise import recognise
 from strategies import RECOGNISED
 from tolerances import rounding
@@ -40,11 +39,10 @@ def log_sums(logs, groups=GROUPS):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", RECOGNISED, ids=str)
-def test_logarithms_are_right_in_any_precision(kernel, dtype, monkeypatch):
-    monkeypatch.setattr(ladder, "CONVERTED", 4)
+def test_logarithms_are_right_in_any_precision(kernel, dtype):
     covariance, rows, columns = recognise(kernel, 3), X.astype(dtype), Z.astype(dtype)
     bound = covariance.bind(columns)
-    found = log_tile(bound.at(rows), bound, None, None)
+    found = bound.at(rows).log_tile(bound)
     assert found.dtype == np.float64
     assert_right(found, exact_logs(covariance, rows, columns))
 
@@ -67,7 +65,7 @@ def test_sums_of_groups_are_right_at_any_length_scale_and_distance(seed, length_
     kernel = RBF(length_scale) if smooth else Matern(length_scale, nu=2.5)
     covariance = recognise(kernel, 3)
     bound = covariance.bind(columns)
-    found = log_tile(bound.at(rows), bound, GROUPS, own if left_out else None)
+    found = bound.at(rows).log_tile(bound, leave_out=own if left_out else None)
     expected = exact_logs(covariance, rows, columns)
     if left_out:
         expected[np.arange(6), own] = -np.inf
@@ -81,7 +79,7 @@ def test_without_groups_every_logarithm_is_right_where_products_are_not(dtype):
     covariance = recognise(RBF(0.5), 3)
     bound = covariance.bind(columns)
     assert bound.imprecise(bound).all()
-    assert_right(log_tile(bound, bound, None, None), exact_logs(covariance, columns, columns))
+    assert_right(bound.log_tile(bound), exact_logs(covariance, columns, columns))
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS], ids=["all", "groups"])
@@ -90,7 +88,7 @@ def test_a_point_left_out_is_not_its_own_nearest(kernel, groups):
     covariance = recognise(kernel, 3)
     bound = covariance.bind(Z)
     own = np.where(np.arange(11) % 3 > 0, np.arange(11), -1)
-    found = log_tile(bound, bound, groups, own)
+    found = bound.log_tile(bound, leave_out=own)
     expected = exact_logs(covariance, Z, Z)
     for row, column in enumerate(own):
         if column >= 0:
@@ -105,33 +103,31 @@ def test_a_point_left_out_is_not_its_own_nearest(kernel, groups):
         assert_right(sums, wanted)
 
 
-@pytest.mark.parametrize("groups", [None, GROUPS], ids=["all", "groups"])
 @pytest.mark.parametrize("length_scale", [1e-7, 1.0])
-def test_sparse_rows_give_what_dense_ones_do(groups, length_scale):
+def test_sparse_rows_give_what_dense_ones_do(length_scale):
     thin = Z * (RNG.random(Z.shape) < 0.6)
     covariance = recognise(RBF(length_scale), 3)
     bound = covariance.bind(sparse.csr_array(thin))
-    found = log_sums(log_tile(bound, bound, groups, None))
+    found = log_sums(bound.log_tile(bound))
     assert_right(found, log_sums(exact_logs(covariance, thin, thin)))
 
 
 def test_distances_that_overflow_are_large_numbers():
     bound = recognise(RBF(1.0), 1).bind(np.array([[0.0], [1.0], [3.0]]))
-    for groups in (None, [slice(0, 3)]):
-        logs = log_tile(bound.at(np.array([[1e200]])), bound, groups, None)
-        assert np.isfinite(logs).all()
-        assert (logs < -1e200).all()
+    logs = bound.at(np.array([[1e200]])).log_tile(bound)
+    assert np.isfinite(logs).all()
+    assert (logs < -1e200).all()
 
 
 def test_the_variance_is_added_once():
     one, loud = (recognise(kernel, 3) for kernel in (RBF(1.0), 1e280 * RBF(1.0)))
-    difference = log_tile(loud.bind(X), loud.bind(X), None, None) - log_tile(one.bind(X), one.bind(X), None, None)
+    difference = loud.bind(X).log_tile(loud.bind(X)) - one.bind(X).log_tile(one.bind(X))
     np.testing.assert_allclose(difference, np.log(1e280), rtol=1e-14)
 
 
 def test_precise_distances_far_from_the_origin():
     points = recognise(RBF(1e-4), 3).bind(np.vstack([X, Z]))
     far = points.at(X + 1e3)
-    d2 = ladder.precise_sq_distances(far, points)
+    d2 = exact_sq_distances(far, points)
     expected = np.square((X + 1e3)[:, None] - np.vstack([X, Z])).sum(axis=2) / 1e-8
     np.testing.assert_allclose(d2, expected, rtol=1e-12)

@@ -31,7 +31,7 @@ def test_the_whole_graph_is_not_copied():
 
 def test_couplings_are_already_held():
     nodes = GRAPH.bind(ROWS)
-    assert nodes.held
+    assert nodes.precomputed
     assert hold(nodes) is nodes
 
 

@@ -113,10 +113,9 @@ def test_what_is_not_held_is_asked_of_the_points(bound):
     np.testing.assert_array_equal(held.at(new).tile(bound), bound.at(new).tile(bound))
 
 
-def test_nothing_held_is_imprecise_or_faint(bound):
+def test_nothing_held_is_imprecise(bound):
     held = hold(bound)[:5]
     assert not held.imprecise(held).any()
-    assert not held.faint(np.zeros((5, 2))).any()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
-from coxfield.kernels import ladder
-from coxfield.kernels.ladder import NEGLIGIBLE, RATIO, SQUARING, walk, walk_one_by_one
+from coxfield.kernels import radial
+from coxfield.kernels.protocol import PlainPoints
+from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING
+from coxfield.kernels.radial import path_sums as walk
 from coxfield.kernels.recognise import recognise
 from tolerances import assert_close, rounding
 
@@ -28,6 +30,9 @@ class Collector:
     def add(self, k, start, tile):
         self.values[k, :, start : start + tile.shape[1]] += tile
         self.tiles += 1
+
+    def rescale(self, scale):
+        self.values *= scale[:, :, None]
 
     def add_entries(self, k, at, columns, values):
         np.add.at(self.values[k], (at, columns), values)
@@ -73,7 +78,7 @@ def assert_walk(covariance, factors, dtype=float):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_every_step_of_the_ladder_is_the_kernel_at_that_length_scale(kernel, dtype, monkeypatch):
-    monkeypatch.setattr(ladder, "COLUMNS", 5)
+    monkeypatch.setattr(radial, "COLUMNS", 5)
     assert_walk(recognise(kernel, 3), LONG_TO_SHORT[:12], dtype)
 
 
@@ -81,19 +86,19 @@ def test_every_step_of_the_ladder_is_the_kernel_at_that_length_scale(kernel, dty
 @given(st.lists(st.sampled_from([0.2, 0.5, 0.5 * RATIO, 1.0, RATIO, 2.0, 9.0]), min_size=1, max_size=8))
 def test_factors_may_come_in_any_order(factors):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ladder, "SPARSE", 0.9)  # pick out what has not vanished as early as possible
-        patch.setattr(ladder, "COLUMNS", 5)
+        patch.setattr(radial, "SPARSE", 0.9)  # pick out what has not vanished as early as possible
+        patch.setattr(radial, "COLUMNS", 5)
         assert_walk(recognise(RBF(1.0), 3), np.array(factors))
 
 
 def test_what_has_vanished_comes_back_at_a_longer_length_scale(monkeypatch):
-    monkeypatch.setattr(ladder, "SPARSE", 0.9)
+    monkeypatch.setattr(radial, "SPARSE", 0.9)
     sink = assert_walk(recognise(RBF(1.0), 3), np.array([0.05, 0.04, 0.03, 4.0, 0.05, 0.03, 0.02]))
     assert sink.picked > 0
 
 
 def test_the_few_values_that_have_not_vanished_are_picked_out(monkeypatch):
-    monkeypatch.setattr(ladder, "SPARSE", 0.3)
+    monkeypatch.setattr(radial, "SPARSE", 0.3)
     sink = assert_walk(recognise(RBF(1.0), 3), LONG_TO_SHORT)
     assert sink.picked > 0
     assert sink.tiles + sink.picked == len(LONG_TO_SHORT)
@@ -130,7 +135,7 @@ def test_a_length_scale_that_is_fixed_stays():
 def test_one_factor_after_the_other_is_the_same_walk(kernel):
     covariance, factors = recognise(kernel, 3), np.array([3.0, 1.0, 0.7])
     bound, sink = covariance.bind(X), Collector(3, 9, 14)
-    tops = walk_one_by_one(bound.at(QUERIES), bound, factors, OWN, sink)
+    tops = PlainPoints.walk(bound.at(QUERIES), bound, factors, OWN, sink)
     for k, factor in enumerate(factors):
         expected, expected_tops = relative(covariance, factor, QUERIES, X, OWN)
         # `log_tile` may err by what it calls negligible.
@@ -140,7 +145,7 @@ def test_one_factor_after_the_other_is_the_same_walk(kernel):
 
 def test_one_by_one_a_row_that_sees_nobody_gets_nothing():
     bound, sink = recognise(RBF(1.0), 3).bind(X[:1]), Collector(1, 1, 1)
-    tops = walk_one_by_one(bound, bound, np.ones(1), np.array([0]), sink)
+    tops = PlainPoints.walk(bound, bound, np.ones(1), np.array([0]), sink)
     np.testing.assert_array_equal(sink.values, 0)
     np.testing.assert_array_equal(tops, 0)
 
@@ -152,26 +157,18 @@ def test_rungs_are_tiles_of_rescaled_points(kernel, factors):
     columns = covariance.bind(X)
     rows = columns.at(QUERIES)
     room = np.empty((20, 20))
-    found = [tile.copy() for tile in rows.rungs(columns, factors, room)]
-    logs = list(rows.log_rungs(columns, factors))
+    found = [tile.copy() for tile in rows.tiles_at(columns, factors, room)]
+    logs = list(rows.log_tiles_at(columns, factors))
     assert len(found) == len(logs) == len(factors)
     for tile, log, factor in zip(found, logs, factors, strict=True):
         expected = rows.rescaled(factor).tile(columns.rescaled(factor))
         # A chain of squares doubles the relative error each time, and the error of a logarithm is relative to it.
         np.testing.assert_allclose(tile, expected, rtol=1e-9, atol=1e-290)
         seen = expected > 1e-300
-        np.testing.assert_allclose(log[seen], np.log(covariance.variance * expected[seen]), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(log[seen], np.log(expected[seen]), rtol=1e-9, atol=1e-12)
 
 
 def test_fixed_length_scales_have_one_rung():
     points = recognise(RBF(1.3, "fixed"), 3).bind(X)
-    one, other = (tile.copy() for tile in points.rungs(points, np.array([1.0, 0.5])))
+    one, other = (tile.copy() for tile in points.tiles_at(points, np.array([1.0, 0.5])))
     np.testing.assert_allclose(one, other, rtol=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "squares"), [(RATIO, 1), (2.0, 2), (RATIO**3, 3), (4.0, None), (1.3, None), (0.5, None)]
-)
-def test_squares_that_lead_to_a_shorter_length_scale(ratio, squares):
-    assert ladder._squares(recognise(RBF(1.0), 3).profile, ratio) == squares
-    assert ladder._squares(recognise(Matern(1.0), 3).profile, ratio) is None

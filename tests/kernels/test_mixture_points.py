@@ -4,7 +4,10 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.store import store_bound
 from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.transforms import Whitening
 from mixtures import ladder, problem
 
@@ -31,6 +34,14 @@ def test_whitening_is_undone_also_at_the_end_of_a_pipeline():
     assert (one.factors > 0).all()
 
 
-def test_sums_that_underflow_are_taken_again():
-    points = Mixture((ladder(),), DATA.X).bind_reference()
-    assert points.faint(np.array([[0.0, 1e-200], [0.5, 0.0]])).tolist() == [True, False]
+def test_logarithms_of_sums_are_right_where_every_sum_vanishes():
+    data = problem()
+    mixture = Mixture((ladder(),), data.X)
+    store = store_bound([mixture.bind_reference()], data.y, PerClass.shared_by(mixture, 3))
+    far = data.X[:5] + 300.0
+    logs = mixture.bind(far).log_tile(mixture.bind(data.X))
+    expected = np.stack([np.logaddexp.reduce(logs[:, data.y == c], axis=1) for c in range(3)], axis=1)
+    found = class_sums(store, far)
+    assert (expected < -1000).all()
+    np.testing.assert_allclose(found.logs, expected, rtol=1e-10)
+    assert not found.values.any()

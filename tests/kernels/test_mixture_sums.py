@@ -5,9 +5,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
+from coxfield.engine.class_sums import log_sums
 from coxfield.engine.weights import Segments, Shares
-from coxfield.kernels.mixture_ladder import Member
-from coxfield.kernels.mixture_points import MixtureSums, inverse
+from coxfield.kernels.mixture_ladder import Member, inverse
 from mixtures import by_loops, example, ladder, problem
 from tolerances import assert_close
 
@@ -16,13 +16,9 @@ MIXTURE = example(DATA)
 ORDER = np.argsort(DATA.y, kind="stable")
 
 
-def total(rows, columns, weights, own=None):
-    summing = MixtureSums(rows, columns, weights)
-    sums = np.zeros((summing.layers, len(rows), 3))
-    for start in range(0, len(columns), 7):
-        part = slice(start, min(start + 7, len(columns)))
-        summing.add(slice(0, len(rows)), part, own, np.empty((len(rows), 24)), sums)
-    return summing.total(sums)
+def total(rows, columns, weights):
+    sums = [log_sums(path, np.full(len(rows), -1)) for path in rows.paths(columns, weights)]
+    return rows.total(sums).values[0, 0]
 
 
 @pytest.mark.parametrize("soft", [False, True])

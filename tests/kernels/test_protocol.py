@@ -52,11 +52,11 @@ def case(request):
     return request.param
 
 
-def test_tiles_in_their_units_and_without_their_floor_are_the_covariance(case):
+def test_tiles_are_the_covariance(case):
     covariance, points, expected = case
     bound = covariance.bind(points)
     tile = bound[2:7].tile(bound[[0, 3]])
-    assert_same_covariances(bound.unit * (tile - bound.floor), expected, slice(2, 7), [0, 3])
+    assert_same_covariances(tile, expected, slice(2, 7), [0, 3])
     assert_same_covariances(values(bound, bound), expected)
     assert not bound.imprecise(bound).any()
 
@@ -71,9 +71,7 @@ def test_an_output_array_changes_nothing(case):
 def test_log_tiles_are_logarithms_of_the_values_without_left_out_columns(case):
     covariance, points, expected = case
     bound = covariance.bind(points)
-    groups = [slice(0, 5), np.array([5, 8, 11])]
-    for of in (None, groups):
-        assert_same_covariances(np.exp(bound.log_tile(bound, groups=of)), expected)
+    assert_same_covariances(np.exp(bound.log_tile(bound)), expected)
     leave_out = np.where(np.arange(12) % 2, np.arange(12), -1)
     logs = bound.log_tile(bound, leave_out=leave_out)
     assert np.isneginf(logs[np.arange(1, 12, 2), np.arange(1, 12, 2)]).all()
@@ -95,7 +93,7 @@ def test_listed_pairs_at_several_length_scales(case):
     covariance, points, _ = case
     bound = covariance.bind(points)
     i, j, factors = np.array([0, 5, 5, 11]), np.array([1, 5, 2, 0]), np.array([2.0, 1.0, 0.7])
-    for factor, found in zip(factors, bound.pair_rungs(i, bound, j, factors), strict=True):
+    for factor, found in zip(factors, bound.pairs_at(i, bound, j, factors), strict=True):
         scaled = bound.rescaled(factor)
         np.testing.assert_allclose(found, scaled.pairs(i, scaled, j), rtol=1e-12, atol=1e-14)
 
@@ -148,7 +146,7 @@ def test_a_walk_visits_every_factor(case):
 def test_held_covariances_are_the_same_covariances(case):
     covariance, points, expected = case
     bound = hold(covariance.bind(points))
-    assert bound.held
+    assert bound.precomputed
     assert_same_covariances(bound.tile(bound), expected)
     some = bound[[7, 1, 4]]
     assert_same_covariances(some.tile(bound[:5]), expected, [7, 1, 4], slice(5))

@@ -181,6 +181,6 @@ def test_the_farthest_point_of_a_map_is_right_and_above_whatever_the_signs_of_th
     clf = SLGCPClassifier().fit(pixels, y)
     at = clf.map_
     assert (at.max(axis=0) >= -at.min(axis=0)).all()
-    for modes in clf._few_labels.shape.modes:
+    for modes in clf._few_labels.prepared.views[0].spectrum.modes:
         modes.vectors[:] *= np.where(np.arange(len(modes)) % 2, -1, 1)
     assert_close(clf.map_, at, terms=100, scale=1.0, condition=100)

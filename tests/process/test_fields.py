@@ -89,7 +89,7 @@ class Slanted(kernels.StationaryKernelMixin, kernels.Kernel):
 
 
 class Lump(Slanted):
-    """Dies out, but is no covariance function: 1 within a distance of 1, and 0 beyond."""
+    """Dies out, but is not a covariance function: 1 within a distance of 1, and 0 beyond."""
 
     def __call__(self, X, Y=None, eval_gradient=False):
         h = X[:, None] - (X if Y is None else Y)[None]

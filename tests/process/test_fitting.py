@@ -20,7 +20,7 @@ from coxfield.process import (
     fitting,
     poisson_process,
 )
-from coxfield.process.fitting import Settings, correlation_length, covariance_family
+from coxfield.process.fitting import Bounds, Settings, correlation_length
 
 SQUARE = Window([(0, 1), (0, 1)])
 TRUTH = LogGaussianCoxProcess(1.5 * Matern(0.06, nu=1.5), np.log(400) - 0.75)
@@ -33,26 +33,21 @@ METHODS = [
 ]
 
 
-def settings(**how):
-    values = {"method": "contrast", "statistic": "pcf", "q": 0.25, "p": 2.0, "r_min": None, "r_max": None}
-    values |= {"correction": None, "trend": (), "covariates": None, "kernel": Matern(1.0, nu=1.5)}
-    return Settings(**(values | how))
-
-
 @pytest.mark.parametrize("method", ["palm", "composite"])
 def test_pair_likelihoods_are_those_of_a_double_loop(method):
-    curve = covariance_family(Matern(1.0, nu=1.5))
-    objective = fitting._pair_likelihood(PATTERN, settings(method=method), None, curve, 0.1)
+    kernel = Matern(1.0, nu=1.5)
+    objective = fitting.objective(PATTERN, Settings(kernel, method, r_max=0.1), None)
     d = np.linalg.norm(PATTERN.points[:, None] - PATTERN.points, axis=2)
     close = d[(d < 0.1) & ~np.eye(len(d), dtype=bool)]
     n, r = len(PATTERN), np.linspace(0, 0.1, 20001)
     measure = n * (n - 1) * 2 * np.pi * r * (1 - 4 * r / np.pi + r**2 / np.pi)
     values = []
     for v, f in ((1.0, 0.05), (2.0, 0.1)):
-        expected = np.trapezoid(measure * np.exp(curve(r, v, f)), r)
-        logs = curve(close, v, f).sum()
+        scaled = v * Matern(f, nu=1.5)
+        expected = np.trapezoid(measure * np.exp(scaled([[0.0]], r[:, None])[0]), r)
+        logs = scaled([[0.0]], close[:, None]).sum()
         naive = expected - logs if method == "palm" else len(close) * np.log(expected) - logs
-        values.append((objective(v, f), naive))
+        values.append((float(objective.at(kernel, v, f)), naive))
     (a, naive_a), (b, naive_b) = values
     # Bins of R / 2048, and an integral over 512 steps and 256 directions: relative errors below 1e-4 of the pairs.
     assert abs((a - b) - (naive_a - naive_b)) < 1e-4 * len(close)
@@ -154,14 +149,25 @@ def test_no_clustering_is_one_sentence():
     ("found", "sentence"),
     [
         ((1.0, 1.0), "upper bound 1, the longest side of the window: give a trend"),
-        ((1.0, 0.001), "length is at its lower bound 0.001: look for duplicated points"),
+        ((1.0, 0.001), "length is at its lower bound 0.001, and closer pairs are too few"),
         ((10.0, 0.1), "variance is at its upper bound 10: look for duplicated points"),
     ],
 )
 def test_bounds_are_told_of(found, sentence):
+    kernel = Matern(1.0, nu=0.5)
+    bounds = Bounds((1e-3, 10.0), (0.001, 1.0))
     with pytest.warns(FitWarning, match=sentence):
-        fitting._warn_of_bounds(found, Matern(1.0, nu=0.5), 0.1, SQUARE)
-    fitting._warn_of_bounds((1.0, 0.1), Matern(1.0, nu=0.5), 0.1, SQUARE)  # warnings are errors here
+        fitting._warn_of_bounds(found, kernel, 0.1, bounds)
+    fitting._warn_of_bounds((1.0, 0.1), kernel, 0.1, bounds)  # warnings are errors here
+
+
+def test_a_length_is_not_shorter_than_the_distance_of_some_neighbours():
+    d = np.linalg.norm(PATTERN.points[:, None] - PATTERN.points, axis=2) + 9 * np.eye(len(PATTERN))
+    low, high = Bounds.of(Matern(0.5, nu=0.5), 0.2, PATTERN).factor
+    np.testing.assert_allclose(low, max(np.sort(d.min(axis=1))[19], 0.002) / 0.5, rtol=1e-3)
+    np.testing.assert_allclose(high, 1 / 0.5, rtol=1e-3)
+    few = PointPattern([[0.1, 0.1], [0.5, 0.9], [0.9, 0.2]], SQUARE)
+    np.testing.assert_allclose(Bounds.of(Matern(1.0, nu=0.5), 0.25, few).factor[0], 0.05, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +209,21 @@ def test_what_fits_refuse(pattern, how, sentence):
         warnings.simplefilter("ignore", RuntimeWarning)  # of the logarithm that a test takes
         with pytest.raises(ValueError, match=sentence):
             LogGaussianCoxProcess.fit(pattern, **how)
+
+
+def test_cells_of_covariates_count_by_how_much_of_them_lies_in_the_window():
+    # Cells of an image often have their centres on the rim of the window, so that half of a cell lies outside.
+    image = Grid(Window([(-0.05, 1.05), (-0.05, 1.05)]), (11, 11))
+    height = np.cos(2 * image.centres()[:, 0]).reshape(image.shape)
+    fine = Grid.over(SQUARE, 20)  # halves and quarters of the same cells
+    split = np.repeat(np.repeat(height, 2, axis=0), 2, axis=1)[1:-1, 1:-1]
+    pattern = poisson_process(200, SQUARE, random_state=0)
+    ring = pattern.clipped(PolygonWindow([(0, 0), (1, 0), (1, 1), (0, 1)]))
+    found = [
+        fit_trend(some, ["h"], Covariates(grid, {"h": values})).coefficients
+        for some, grid, values in ((pattern, fine, split), (pattern, image, height), (ring, image, height))
+    ]
+    np.testing.assert_allclose(found[1:], [found[0]] * 2, rtol=1e-6)
 
 
 def test_covariates_cover_the_window():

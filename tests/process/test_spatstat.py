@@ -9,7 +9,7 @@ import pytest
 from sklearn.gaussian_process.kernels import Matern
 
 from coxfield.process import LogGaussianCoxProcess, PointPattern, k_function, pair_correlation
-from coxfield.process.fitting import Settings, _search, contrast, covariance_family
+from coxfield.process.fitting import Bounds, Settings, contrast, search
 
 PROGRAM = """
 suppressPackageStartupMessages(library(spatstat.model))
@@ -58,10 +58,9 @@ def test_the_pair_correlation_is_that_of_spatstat(oracle, redwood, correction, n
 def test_minimum_contrast_of_the_same_curve_is_that_of_spatstat(oracle, redwood):
     kernel = Matern(1.0, nu=0.5)
     for statistic, r, observed in (("pcf", "r", "iso"), ("K", "kr", "kiso")):
-        settings = Settings(kernel, "contrast", statistic, 0.25, 2.0, None, None, None, (), None)
         r, observed = oracle[r], oracle[observed]
-        objective = contrast(r, observed, covariance_family(kernel), settings, 2, r[-1] / 1000)
-        found = _search(objective, kernel, r[-1], redwood.window)
+        objective = contrast(r, observed, Settings(kernel, statistic=statistic), 2, r[-1] / 1000)
+        found = search(objective, kernel, Bounds.of(kernel, r[-1], redwood))
         # The integral inside K is a sum of trapezoids here; an adaptive rule there. The pair correlation has none.
         np.testing.assert_allclose(found, oracle[statistic], rtol=1e-5 if statistic == "pcf" else 1e-3)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ import dask
 from coxfield.dask.checks import Form
 from coxfield.dask.chunks import Given, Results, column, keys_of, points
 from coxfield.dask.leave_one_out import ShardedSearch
+from coxfield.dask.mixture import SAMPLE, ShardedPoints, sharded_mixture
 from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.sets import HELD, DaskReasons, DaskSets
 from coxfield.dask.shards import Shards, class_distance
@@ -22,13 +25,15 @@ from coxfield.kernels.per_class import PerClass, class_kernels, class_values
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.selection.grid import candidate_factors, length_scale_of
+from coxfield.selection.mixture.bank import bank_of
+from coxfield.selection.mixture.learn import learn_mixture
 from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SELECTIONS = ("loo_error", "loo_log_loss", None)
-ELSEWHERE = ("mixture", "pseudo_likelihood")  # selections of LGCPClassifier that need all rows in one place
+SELECTIONS = ("mixture", "loo_error", "loo_log_loss", None)
+FITTED = ("selection_path_", "loo_error_", "loo_log_loss_", "mixture_", HELD)  # attributes that only some fits set
 
 
 class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
@@ -97,8 +102,9 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         kernel=None,
         *,
         mean=0.0,
-        selection="loo_error",
+        selection="mixture",
         length_scales=None,
+        learn_mean=True,
         selection_rows=10_000,
         random_state=None,
         n_jobs=1,
@@ -108,6 +114,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         self.mean = mean
         self.selection = selection
         self.length_scales = length_scales
+        self.learn_mean = learn_mean
         self.selection_rows = selection_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -134,29 +141,66 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        if self.selection in ELSEWHERE:
+        if self.selection == "pseudo_likelihood":
             raise ValueError(
-                f"selection={self.selection!r} needs all rows in one place: give 'loo_error' or 'loo_log_loss', which "
-                "are sums over shards, or fit LGCPClassifier on a part of the rows"
+                "selection='pseudo_likelihood' needs all rows in one place: give 'mixture', 'loo_error' or "
+                "'loo_log_loss', which are sums over shards, or fit LGCPClassifier on a part of the rows"
             )
         validation.check_option("selection", self.selection, SELECTIONS)
         shards = self._shards_of(X, y, sample_weight).surveyed(self, self.verbose)
         classes = shards.classes
         assert classes is not None
         mean = class_values(self.mean, classes, "mean", default=0.0)
-        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, classes)
+        if self.selection == "mixture":
+            found, shards = self._mixed(shards, mean)
+        else:
+            found = self._chosen(shards, mean)
+        for earlier in FITTED:
+            self.__dict__.pop(earlier, None)
+        self.__dict__.update(found)
+        self.classes_, self._shards = classes, shards
+        return self
+
+    def _chosen(self, shards: Shards, mean: NDArray) -> dict[str, Any]:
+        """One kernel, or one per class, with the length scale that leave-one-out prefers."""
+        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, shards.classes)
         covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
         found: dict[str, Any] = {}
         if self.selection is not None:
             kernels, found = self._selected(shards, kernels, mean)
             covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
-        for earlier in ("selection_path_", "loo_error_", HELD):
-            self.__dict__.pop(earlier, None)
-        self.__dict__.update(found)
-        self.classes_, self.mean_, self._shards = classes, mean, shards
-        self.kernel_ = validation.shown_kernel(kernels, self.kernel, classes)
-        self._model = Model(shards.form, classes, covariances, mean, self.n_jobs)
-        return self
+        found |= {"mean_": mean, "kernel_": validation.shown_kernel(kernels, self.kernel, shards.classes)}
+        return found | {"_model": Model.of(shards, covariances, mean, self.n_jobs)}
+
+    def _mixed(self, shards: Shards, mean: NDArray) -> tuple[dict[str, Any], Shards]:
+        """The mixture that leave-one-out prefers, and the shards with the densities of its members."""
+        if isinstance(self.kernel, Mapping):
+            class_kernels(self.kernel, shards.classes)  # refuses wrong keys first
+            others = str(SELECTIONS[1:])[1:-1]
+            raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
+        n, n_classes = int(sum(shards.known.kept)), len(mean)
+        model = Model.of(shards, PerClass.shared_by(None, n_classes), mean, self.n_jobs)
+        rows = np.arange(n)
+        if n > SAMPLE:
+            rows = np.sort(generator(self.random_state).choice(n, SAMPLE, replace=False))
+        labelled = ShardedPoints.of(shards, model, rows, self.verbose)
+        bank = bank_of(self.kernel, labelled.sample, self.length_scales)
+        if n > SAMPLE:
+            origin = np.full(n, -1)
+            origin[rows] = np.arange(SAMPLE)
+            bank = [ladder.reindexed(origin) for ladder in bank]
+        learned = learn_mixture(labelled, bank, mean, learn_mean=self.learn_mean, verbose=self.verbose)
+        mixture, densities = sharded_mixture(shards, learned.mixture)
+        covariances = PerClass.shared_by(mixture, n_classes)
+        found = {
+            "mean_": learned.mean,
+            "mixture_": learned.table,
+            "loo_error_": learned.loo_error,
+            "loo_log_loss_": learned.loo_log_loss,
+            "kernel_": mixture,
+            "_model": Model.of(shards, covariances, learned.mean, self.n_jobs),
+        }
+        return found, replace(shards, densities=densities)
 
     def _shards_of(self, X, y, sample_weight) -> Shards:
         """What was given, in chunks of the same rows. Nothing is computed."""

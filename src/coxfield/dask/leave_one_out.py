@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from coxfield import threads
 from coxfield.dask.chunks import count_bytes
 from coxfield.dask.pair_sums import Block, Model
 from coxfield.dask.shards import Plan, computed, persisted
+from coxfield.kernels.namespace import stacked
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
 from coxfield.selection.loo import (
@@ -65,13 +65,14 @@ class PathBlock:
 count_bytes(LabelledBlock, PathBlock)
 
 
-def rows_of(model: Model, chosen: NDArray | None, number: int, X, y, weights) -> LabelledBlock:
+def rows_of(model: Model, chosen: NDArray | None, number: int, X, y, weights, densities=None) -> LabelledBlock:
     """Rows of a shard as queries, all of them or some."""
     shard = model.shard(number, X, y, weights)
     points, rows = shard.labelled, shard.rows
+    places = model.places[number] + np.arange(len(rows))
     if chosen is not None:
-        points, rows = points[chosen], rows[chosen]
-    return LabelledBlock(Block(points.X, np.full(len(rows), number), rows), points.y, points.counts)
+        points, rows, places = points[chosen], rows[chosen], places[chosen]
+    return LabelledBlock(Block(points.X, np.full(len(rows), number), rows, places), points.y, points.counts)
 
 
 def block_of(asked: LabelledBlock) -> Block:
@@ -84,13 +85,14 @@ def gathered(parts: Sequence[LabelledBlock]) -> LabelledBlock:
     parts = [part for part in parts if len(part.y)] or list(parts[:1])
     blocks = [part.block for part in parts]
     Xs = [block.X for block in blocks]
-    X = sparse.vstack(Xs, format="csr") if sparse.issparse(Xs[0]) else np.concatenate(Xs)
-    shards, rows = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("shards", "rows"))
+    where = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("shards", "rows", "places"))
     y, weights = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "weights"))
-    return LabelledBlock(Block(X, shards, rows), y, weights)
+    return LabelledBlock(Block(stacked(Xs), *where), y, weights)
 
 
-def path_sums(model: Model, factors: NDArray, asked: LabelledBlock, number: int, X, y, weights) -> NDArray:
+def path_sums(
+    model: Model, factors: NDArray, asked: LabelledBlock, number: int, X, y, weights, densities=None
+) -> NDArray:
     """Log class sums of a block over one shard for each factor, shape (factors, n, n_classes)."""
     shard, block = model.shard(number, X, y, weights), asked.block
     labelled, left = shard.labelled, block.leave_out(number, shard)
@@ -191,7 +193,7 @@ class ShardedSearch(Search):
         free = self.set_variance and all(map(variance_is_free, kernels.distinct))
         covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
         assert shards.classes is not None
-        model = Model(shards.form, shards.classes, covariances, self.mean, self.n_jobs)
+        model = Model.of(shards, covariances, self.mean, self.n_jobs)
         rows = self._losses(shards, model, factors, free)
         both = [{"factor": float(factor), **row} for factor, row in zip(factors, rows, strict=True)]
         return SelectionPath.of(both, CRITERIA[self.criterion])

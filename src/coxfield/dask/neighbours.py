@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from coxfield.dask.checks import Form
 from coxfield.dask.chunks import count_bytes, points, references
 from coxfield.dask.shards import Plan, computed
-from coxfield.graphs.experts import EDGE_RULES as TIES
+from coxfield.graphs.bank import EDGE_RULES as TIES
 from coxfield.graphs.neighbours import Frame
 from coxfield.utils.numbers import whole_number
 

@@ -1,15 +1,10 @@
-"""Class sums of a block of queries: over one shard, joined over shards, and again with care where they are faint.
-
-On one machine a row is faint if the sums of all classes over all points have lost digits. No shard can know that. So
-each shard returns quick sums and says which rows are faint for it. The rows that are faint for every shard are summed
-again, as logarithms, in a second turn. The decision is the same as on one machine, and costs nothing if no row is
-faint: shards that are not held are not even read.
-"""
+"""Class sums of a block of queries over one shard, and joined over shards: sums relative to the nearest point add."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +12,7 @@ import numpy as np
 from coxfield import threads
 from coxfield.dask.chunks import count_bytes
 from coxfield.dask.shards import Shard, read
-from coxfield.engine.class_sums import ClassSums, careful_log_sums, queries_of, quick_sums
+from coxfield.engine.class_sums import ClassSums, added, shard_sums, total
 from coxfield.engine.conformal import (
     EPS,
     Calibrators,
@@ -30,6 +25,11 @@ from coxfield.engine.conformal import (
     slack,
 )
 from coxfield.engine.decision import Scores, prior_terms
+from coxfield.engine.store import Group, Store, store_bound
+from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import LadderPoints
+from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.protocol import LogSums, PlainPoints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.dask.checks import Form
-    from coxfield.dask.shards import Plan
-    from coxfield.engine.store import Group, Labelled, Store
+    from coxfield.dask.shards import Plan, Shards
+    from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
 
 
@@ -55,6 +55,8 @@ class Fits:
     log_probabilities: NDArray
     slack: NDArray
     """How far rounding can move the log odds of each point."""
+    densities: tuple[NDArray, ...] | None = None
+    """Under a mixture, log q of each point over all shards, shape (F, n) for each ladder."""
 
     @property
     def least(self) -> NDArray:
@@ -85,14 +87,20 @@ class Counts:
 count_bytes(Fits, Counts)
 
 
-def fits(scores: Scores, sums: Partial) -> Fits:
+def fits(model: Model, scores: Scores, sums: Partial) -> Fits:
     """The fits of a block from its scores, and from the errors of its sums over all shards."""
     assert sums.errors is not None
-    return Fits(scores.log_probabilities, slack(scores, sums.errors))
+    return Fits(scores.log_probabilities, slack(scores, sums.errors), densities_of(model, sums))
+
+
+def densities_of(model: Model, sums: Partial) -> tuple[NDArray, ...] | None:
+    """Under a mixture, log q of each point of a block over all shards."""
+    (first, *_), points = sums.sums, model.summed[0]
+    return points.densities(first) if isinstance(points, MixturePoints) and first is not None else None
 
 
 def pair_counts(
-    model: Model, block: Block, asked: Fits, per_class: bool, left_out: Fits, number: int, X, y, weights
+    model: Model, block: Block, asked: Fits, per_class: bool, left_out: Fits, number: int, X, y, weights, densities=None
 ) -> Counts:
     """Counts of a block over one shard, whose points have the leave-one-out fits `left_out`."""
     labelled = model.shard(number, X, y, weights).labelled
@@ -100,22 +108,31 @@ def pair_counts(
     worse = np.zeros((len(block), n_classes), dtype=np.int64)
     calibrating = np.bincount(labelled.y, minlength=n_classes) if per_class else np.full(n_classes, len(labelled))
     with threads.use(model.n_jobs):
-        store = labelled.under(model.covariances)
+        store = model.store(labelled, densities)
         for group in store.groups:
-            own = calibrators(store, group, labelled, left_out, per_class=per_class)
+            own = calibrators(model, store, group, labelled, left_out, number, per_class=per_class)
             if not own.blocks or not len(block):
                 continue
             points = own.blocks[0].at(block.X)
+            if isinstance(points, MixturePoints) and asked.densities is not None:
+                points = points.knowing(asked.densities)
             errors = covariance_errors(points, own.blocks)
             worse[:, group.classes] = count_worse(own, points, least[:, group.classes], errors, per_class=per_class)
     return Counts(worse, calibrating)
 
 
-def calibrators(store: Store, group: Group, labelled: Labelled, left_out: Fits, *, per_class: bool) -> Calibrators:
+def calibrators(
+    model: Model, store: Store, group: Group, labelled: Labelled, left_out: Fits, number: int, *, per_class: bool
+) -> Calibrators:
     """The points of a shard under the covariance of a group; with `per_class`, only those of its classes."""
     rows = np.flatnonzero(np.isin(labelled.y, group.classes)) if per_class else np.arange(len(labelled))
     rows = rows[np.argsort(labelled.y[rows], kind="stable")]
-    y, blocks = labelled.y[rows], calibrating_points(group, labelled.X, rows, rows)
+    blocks = calibrating_points(group, labelled.X, rows, model.places[number] + rows if left_out.densities else rows)
+    if left_out.densities is not None:
+        ends = np.cumsum([0, *map(len, blocks)])
+        known = [[log_q[:, rows[a:b]] for log_q in left_out.densities] for a, b in pairwise(ends)]
+        blocks = [block.knowing(of_block) for block, of_block in zip(blocks, known, strict=True)]  # type: ignore[attr-defined]
+    y = labelled.y[rows]
     return Calibrators(blocks, y, Odds.of(left_out.log_probabilities[rows], y, left_out.slack[rows]), group.classes)
 
 
@@ -133,6 +150,53 @@ class Model:
     covariances: PerClass
     mean: NDArray
     n_jobs: int | None
+    places: NDArray
+    """Place among all rows of positive weight at which each shard begins."""
+
+    @classmethod
+    def of(cls, shards: Shards, covariances: PerClass, mean: NDArray, n_jobs: int | None) -> Model:
+        """A model of points that were surveyed."""
+        assert shards.classes is not None
+        return cls(shards.form, shards.classes, covariances, mean, n_jobs, shards.places)
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The classes of each covariance, without points."""
+        distinct = enumerate(self.covariances.distinct)
+        return [Group(covariance, self.covariances.classes(k), ()) for k, covariance in distinct]
+
+    @cached_property
+    def summed(self) -> list:
+        """What turns the sums over all shards into class sums, for each group."""
+        return [
+            MixturePoints(each, tuple(LadderPoints(ladder, None) for ladder in each.ladders), shard=True)
+            if isinstance(each, Mixture)
+            else PlainPoints()
+            for each in self.covariances.distinct
+        ]
+
+    def store(self, labelled: Labelled, densities) -> Store:
+        """The points of a shard, arranged for class sums; those of a mixture with their densities over all shards."""
+        if densities is None:
+            return labelled.under(self.covariances)
+        if not len(labelled):
+            return Store(tuple(self.groups), len(self.classes), 0)
+        mixture = self.covariances[0]
+        ladders = [
+            replace(ladder.bind(labelled.X), known=at.log_q)
+            for ladder, at in zip(mixture.ladders, densities, strict=True)
+        ]
+        points = MixturePoints(mixture, tuple(ladders), learned=True, shard=True)
+        return store_bound([points], labelled.y, self.covariances, labelled.weights)
+
+    def queries(self, store: Store, block: Block) -> list:
+        """A block in the coordinates of each group, without what covariances have learned from its points."""
+        asked = store.queries(block.X)
+        return (
+            asked
+            if block.places is None
+            else [None if points is None else points.left_out(block.places) for points in asked]
+        )
 
     def shard(self, number: int, X, y, weights) -> Shard:
         """A shard in memory."""
@@ -148,14 +212,11 @@ class Block:
     """For leave-one-out, the number of the shard that holds each query."""
     rows: NDArray | None = None
     """And its row there."""
+    places: NDArray | None = None
+    """And its place among all rows of positive weight."""
 
     def __len__(self) -> int:
         return self.X.shape[0]
-
-    def __getitem__(self, rows) -> Block:
-        if self.shards is None or self.rows is None:
-            return Block(self.X[rows])
-        return Block(self.X[rows], self.shards[rows], self.rows[rows])
 
     def leave_out(self, number: int, shard: Shard) -> NDArray | None:
         """For each query the point of a shard that it must not see, -1 for none."""
@@ -168,16 +229,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Partial:
-    """Class sums of some queries over some shards."""
+    """Sums of some queries over some shards."""
 
-    sums: ClassSums
-    faint: NDArray
-    """Whether each row has lost digits by underflow in all of these shards."""
+    sums: list
+    """For each group `LogSums`, one for each path; None for a group without points."""
     errors: NDArray | None = None
     """Bound on the relative rounding error of the sums of each row, if it was asked for."""
 
 
-count_bytes(Block, Partial, ClassSums, Scores)
+count_bytes(Block, Partial, LogSums, ClassSums, Scores)
 
 
 def queries(form: Form, number: int, X) -> Block:
@@ -185,24 +245,24 @@ def queries(form: Form, number: int, X) -> Block:
     return Block(form.points(X, number))
 
 
-def pair_sums(model: Model, block: Block, number: int, X, y, weights, *, bounded: bool = False) -> Partial:
-    """Class sums of a block over one shard; with `bounded`, also a bound on what rounding did to them."""
+def pair_sums(
+    model: Model, block: Block, number: int, X, y, weights, densities=None, *, bounded: bool = False
+) -> Partial:
+    """Sums of a block over one shard; with `bounded`, also a bound on what rounding did to them."""
     shard = model.shard(number, X, y, weights)
     left = block.leave_out(number, shard)
     with threads.use(model.n_jobs):
-        store = shard.labelled.under(model.covariances)
-        asked = queries_of(store, block.X)
-        found = quick_sums(store, asked, len(block), left)
+        store = model.store(shard.labelled, densities)
+        asked = model.queries(store, block)
+        found = shard_sums(store, asked, left)
         errors = relative_errors(store, asked, len(block)) if bounded else None
-    return Partial(found.sums, found.faint, errors)
+    return Partial(found, errors)
 
 
 def joined(parts: Sequence[Partial]) -> Partial:
-    """Class sums over several sets of shards."""
-    found, faint = parts[0].sums, parts[0].faint
-    for part in parts[1:]:
-        found, faint = added(found, part.sums), faint & part.faint
-    return Partial(found, faint, _joined_errors([part.errors for part in parts if part.errors is not None]))
+    """Sums over several sets of shards."""
+    errors = _joined_errors([part.errors for part in parts if part.errors is not None])
+    return Partial(added([part.sums for part in parts]), errors)
 
 
 def _joined_errors(errors: Sequence[NDArray]) -> NDArray | None:
@@ -210,53 +270,14 @@ def _joined_errors(errors: Sequence[NDArray]) -> NDArray | None:
     return np.maximum.reduce(errors) + EPS * len(errors) if errors else None
 
 
-def added(one: ClassSums, other: ClassSums) -> ClassSums:
-    """Sums over two sets of points; the logarithm of the sum is exact even where the values underflow."""
-    values, logs = one.values + other.values, np.logaddexp(one.logs, other.logs)
-    negative = (one.values < 0) | (other.values < 0)
-    if negative.any():  # some kernels may be negative, and then logarithms of parts say nothing of the whole
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.where(negative, np.where(values > 0, np.log(values), -np.inf), logs)
-    return ClassSums(values, logs)
-
-
-def faint_rows(found: Partial) -> NDArray:
-    """The rows that must be summed again."""
-    return np.flatnonzero(found.faint)
-
-
-def pair_logs(model: Model, block: Block, again: NDArray, number: int, X, y, weights) -> NDArray | None:
-    """Careful log class sums of some rows of a block over one shard; None if there is no such row."""
-    if not len(again):
-        return None
-    shard, block = model.shard(number, X, y, weights), block[again]
-    left = block.leave_out(number, shard)
-    logs = np.full((len(block), len(model.classes)), -np.inf)
-    with threads.use(model.n_jobs):
-        store = shard.labelled.under(model.covariances)
-        for group, points in zip(store.groups, queries_of(store, block.X), strict=True):
-            if points is not None:
-                logs[:, group.classes] = careful_log_sums(group, points, left)
-    return logs
-
-
-def joined_logs(parts: Sequence[NDArray | None]) -> NDArray | None:
-    """Log class sums over several sets of shards."""
-    return None if parts[0] is None else np.logaddexp.reduce([part for part in parts if part is not None])
-
-
-def scores(model: Model, block: Block, found: Partial, again: NDArray, logs: NDArray | None) -> Scores:
-    """Scores of a block from its sums, and from the logarithms of the rows that were summed again."""
-    sums = found.sums
-    if logs is not None:
-        values, all_logs = sums.values.copy(), sums.logs.copy()
-        values[again], all_logs[again] = ClassSums.of_logs(logs).values, logs
-        sums = ClassSums(values, all_logs)
+def scores(model: Model, block: Block, found: Partial) -> Scores:
+    """Scores of a block from its sums over all shards."""
+    sums = total(model.groups, model.summed, len(block), len(model.classes), found.sums)
     return Scores(prior_terms(model.covariances, block.X, model.mean), sums)
 
 
 def planned_sums(plan: Plan, model: Any, block: Any, shards: Sequence[tuple], *, bounded: bool = False) -> Any:
-    """Add the tasks that sum one block over all shards, but for faint rows, and return the key of the `Partial`."""
+    """Add the tasks that sum one block over all shards, and return the key of the `Partial`."""
     task = partial(pair_sums, bounded=True) if bounded else pair_sums
     return plan.tree("join", joined, [plan.add("sums", task, model, block, *parts) for parts in shards])
 
@@ -273,6 +294,4 @@ def planned_scores(plan: Plan, model: Any, block: Any, shards: Sequence[tuple], 
         From `planned_sums`, if that was called for this block before.
     """
     sums = planned_sums(plan, model, block, shards) if sums is None else sums
-    again = plan.add("faint", faint_rows, sums)
-    logs = [plan.add("faint-sums", pair_logs, model, block, again, *parts) for parts in shards]
-    return plan.add("scores", scores, model, block, sums, again, plan.tree("faint-join", joined_logs, logs))
+    return plan.add("scores", scores, model, block, sums)

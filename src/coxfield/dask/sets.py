@@ -16,7 +16,7 @@ from coxfield.dask.pair_sums import (
     Block,
     Counts,
     Model,
-    added,
+    densities_of,
     fits,
     joined_counts,
     pair_counts,
@@ -25,8 +25,9 @@ from coxfield.dask.pair_sums import (
     queries,
 )
 from coxfield.dask.shards import persisted
+from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores, prior_terms
-from coxfield.engine.witnesses import Witnesses, witnesses
+from coxfield.engine.witnesses import Witnesses, witnesses_at
 from coxfield.estimators.guaranteed_sets import excluded_share, in_sets
 from coxfield.estimators.reasons import Contributions, class_margins
 from coxfield.utils.numbers import whole_number
@@ -126,8 +127,11 @@ class DaskReasons:
         keys = []
         for number, key in enumerate(keys_of(given.X)):
             block = plan.add("queries", queries, form, number, key)
+            known = None
+            if shards.densities is not None:  # what queries are divided by is a sum over all shards
+                known = plan.add("densities", densities_of, model, planned_sums(plan, model, block, shards.references))
             heard = [
-                plan.add("loudest", pair_witnesses, model, block, top, int(start), *parts)
+                plan.add("loudest", pair_witnesses, model, block, known, top, int(start), *parts)
                 for start, parts in zip(shards.starts, shards.references, strict=True)
             ]
             keys.append(plan.add("reasons", reasons, model, block, plan.tree("loudest-join", joined_witnesses, heard)))
@@ -140,22 +144,38 @@ class DaskReasons:
         return Contributions(self.classes_, **arrays)
 
 
-def pair_witnesses(model: Model, block: Block, top: int, start: int, number: int, X, y, weights) -> Witnesses:
+def pair_witnesses(
+    model: Model, block: Block, known, top: int, start: int, number: int, X, y, weights, densities=None
+) -> Witnesses:
     """Class sums of a block over one shard with their largest terms; rows are numbered over all shards."""
     shard = model.shard(number, X, y, weights)
     with threads.use(model.n_jobs):
-        found = witnesses(shard.labelled.under(model.covariances), block.X, top)
+        store = model.store(shard.labelled, densities)
+        asked = model.queries(store, block)
+        if known is not None:
+            asked = [None if points is None else points.knowing(known) for points in asked]
+        found = witnesses_at(store, asked, len(block), top)
     rows = np.full(found.rows.shape, -1)
-    known = found.rows >= 0
-    rows[known] = start + shard.rows[found.rows[known]]
+    there = found.rows >= 0
+    rows[there] = start + shard.rows[found.rows[there]]
     return Witnesses(found.sums, rows, found.terms)
+
+
+def _added(one: ClassSums, other: ClassSums) -> ClassSums:
+    """Sums over two sets of points; the logarithm of the sum is exact even where the values underflow."""
+    values, logs = one.values + other.values, np.logaddexp(one.logs, other.logs)
+    negative = (one.values < 0) | (other.values < 0)
+    if negative.any():  # some kernels may be negative, and then logarithms of parts say nothing of the whole
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(negative, np.where(values > 0, np.log(values), -np.inf), logs)
+    return ClassSums(values, logs)
 
 
 def joined_witnesses(parts: Sequence[Witnesses]) -> Witnesses:
     """The sums over several sets of shards, and the largest of all terms."""
     sums, top = parts[0].sums, parts[0].rows.shape[2]
     for part in parts[1:]:
-        sums = added(sums, part.sums)
+        sums = _added(sums, part.sums)
     rows, terms = (np.concatenate([getattr(part, name) for part in parts], axis=2) for name in ("rows", "terms"))
     order = np.argsort(np.where(rows < 0, np.inf, -terms), axis=2, kind="stable")[:, :, :top]
     return Witnesses(sums, *(np.take_along_axis(values, order, axis=2) for values in (rows, terms)))
@@ -345,7 +365,7 @@ class DaskSets:
 def _planned_fits(plan: Plan, model: Any, block: Any, shards: Shards) -> tuple:
     """Add the tasks that say how well one block fits each class, from all shards, and return the key of the `Fits`."""
     sums = planned_sums(plan, model, block, shards.references, bounded=True)
-    return plan.add("fits", fits, planned_scores(plan, model, block, shards.references, sums), sums)
+    return plan.add("fits", fits, model, planned_scores(plan, model, block, shards.references, sums), sums)
 
 
 def _lost(held: Sequence[Delayed]) -> bool:

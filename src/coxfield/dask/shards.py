@@ -158,7 +158,9 @@ def class_distance(shards: Shards, kernels: PerClass, verbose: int = 0) -> float
     return max(found[k].distance(length_unit(kernel)) for k, kernel in distinct if found[k].total)
 
 
-def shard_moments(how: tuple[Form, NDArray, NDArray, Any], owner: NDArray, number: int, X, y, weights) -> list:
+def shard_moments(
+    how: tuple[Form, NDArray, NDArray, Any], owner: NDArray, number: int, X, y, weights, densities=None
+) -> list:
     """Moments of the points of each kernel in one shard."""
     form, classes, units, origin = how
     labelled = read(form, classes, number, X, y, weights).labelled
@@ -210,21 +212,24 @@ class Shards:
     form: Form
     classes: NDArray | None = None
     survey: Survey | None = None
+    densities: tuple[Delayed, ...] | None = None
+    """Of a mixture: `AtRows` of each ladder, for each shard, where they were computed."""
 
     @cached_property
     def references(self) -> list[tuple]:
-        """For each shard its number, and keys or recipes of points, labels and weights."""
+        """For each shard its number, keys or recipes of points, labels and weights, and the key of its densities."""
         X, y = references(self.X), references(self.y)
         weights = [None] * len(X) if self.weights is None else references(self.weights)
-        return list(zip(range(len(X)), X, y, weights, strict=True))
+        densities = [None] * len(X) if self.densities is None else [each.key for each in self.densities]
+        return list(zip(range(len(X)), X, y, weights, densities, strict=True))
 
     def __len__(self) -> int:
         return self.X.numblocks[0]
 
     @property
-    def inputs(self) -> list[da.Array]:
+    def inputs(self) -> list:
         """The Dask arrays."""
-        return [self.X, self.y] if self.weights is None else [self.X, self.y, self.weights]
+        return [each for each in (self.X, self.y, self.weights, *(self.densities or ())) if each is not None]
 
     def plan(self, *more) -> Plan:
         """A plan of tasks on the shards and on other Dask collections."""
@@ -256,8 +261,13 @@ class Shards:
         """Row of X at which each shard begins."""
         return np.concatenate([[0], np.cumsum(self.known.lengths)[:-1]]).astype(int)
 
+    @property
+    def places(self) -> NDArray:
+        """Place among all rows of positive weight at which each shard begins."""
+        return np.concatenate([[0], np.cumsum(self.known.kept)[:-1]]).astype(int)
 
-def survey_of(form: Form, estimator: str, number: int, X, y, weights) -> Survey:
+
+def survey_of(form: Form, estimator: str, number: int, X, y, weights, densities=None) -> Survey:
     """Check a chunk, and look at it."""
     X = form.points(X, number)
     y = checked_labels(y, X, number, estimator)

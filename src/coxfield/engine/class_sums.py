@@ -1,19 +1,26 @@
-"""The hot path: the sum of covariances over labelled points, class by class, tile by tile.
+"""The hot path: the sum of covariances over labelled points, class by class.
 
 For a query x* and class i the class sum S_i(x*) is the sum of C_i(x*, x) over the points x of class i. It is the last
 term of eq. activationFunction. A tile of the kernel matrix takes one matrix product, a few passes in place, and a
 product with the weights of the classes. The whole matrix of queries x points is never held.
+
+Everything is a reduction over shards of labelled points. `log_sums` takes queries and a shard and returns `LogSums`,
+and those of several shards add. Class sums, leave-one-out at many length scales, densities and the members of a mixture
+are such sums. Threads, a device and the workers of a cluster run the same reduction.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.engine.weights import over_rows, tile_shape, whole_rows
-from coxfield.kernels.protocol import cross_out
+from coxfield.engine.weights import Segments, over_rows, tile_shape
+from coxfield.kernels.namespace import cross_out
+from coxfield.kernels.protocol import LARGEST_LOG, LogSums, Path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Group, Part, Store
-    from coxfield.kernels.protocol import Bound
+    from coxfield.engine.weights import ClassWeights
+    from coxfield.kernels.protocol import KernelPoints
 
-LARGEST_LOG = 700.0  # exp of more than this overflows
+
+# Where the logarithm of the largest value of a row is below this, all sums of the row are about to vanish.
+UNDERFLOWED = {name: float(np.log(np.finfo(name).tiny / np.finfo(name).eps)) for name in ("float32", "float64")}
 
 
 @dataclass(frozen=True)
@@ -43,16 +53,6 @@ class ClassSums:
         return ClassSums(self.values[rows], self.logs[rows])
 
 
-class Watch(Protocol):
-    """Somebody who looks at the covariances while they are summed."""
-
-    def see(self, part: Part, rows: slice, start: int, tile: NDArray) -> None:
-        """Look at a tile between some queries and the columns of a part from `start` on, in units of `unit`."""
-
-    def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:
-        """Look at logarithms of covariances of some queries with all of a part: tiles have lost digits."""
-
-
 def class_sums(store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
     """Sum covariances between each row of X and the labelled points, class by class.
 
@@ -66,7 +66,7 @@ def class_sums(store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
     return sums_at(store, queries_of(store, X, leave_out), X.shape[0], leave_out)
 
 
-def queries_of(store: Store, X, leave_out: NDArray | None = None) -> list[Bound | None]:
+def queries_of(store: Store, X, leave_out: NDArray | None = None) -> list[KernelPoints | None]:
     """Points in the coordinates of each group, without what covariances have learned from rows that are left out."""
     queries = store.queries(X)
     if leave_out is None:
@@ -75,148 +75,153 @@ def queries_of(store: Store, X, leave_out: NDArray | None = None) -> list[Bound 
 
 
 def sums_at(
-    store: Store,
-    queries: Sequence[Bound | None],
-    n: int,
-    leave_out: NDArray | None = None,
-    watch: Watch | None = None,
+    store: Store, queries: Sequence[KernelPoints | None], n: int, leave_out: NDArray | None = None
 ) -> ClassSums:
     """`class_sums` of n queries that are already in the coordinates of each group."""
-    quick = quick_sums(store, queries, n, leave_out, watch)
-    for group, points, wrong in zip(store.groups, queries, quick.imprecise, strict=True):
-        again = np.flatnonzero(quick.faint & ~wrong)  # rows that are imprecise were taken again before
-        if points is not None and again.size:
-            _take_again(quick.sums, group, points, again, leave_out, watch)
-    return quick.sums
+    return total(store.groups, queries, n, store.n_classes, shard_sums(store, queries, leave_out))
 
 
-@dataclass(frozen=True)
-class QuickSums:
-    """Class sums before rows that are faint are summed again with care."""
+def shard_sums(store: Store, queries: Sequence[KernelPoints | None], leave_out: NDArray | None = None) -> list:
+    """For each group the sums of which class sums consist, over the points that are here; None without any.
 
-    sums: ClassSums
-    """Rows that are imprecise in a group were summed again with care."""
-    faint: NDArray
-    """Whether the sums of all classes have lost digits by underflow, for each row."""
-    imprecise: list[NDArray]
-    """For each group, whether rounding spoils the row."""
-
-
-def quick_sums(
-    store: Store,
-    queries: Sequence[Bound | None],
-    n: int,
-    leave_out: NDArray | None = None,
-    watch: Watch | None = None,
-) -> QuickSums:
-    """`sums_at`, except for rows that are faint."""
-    values = np.zeros((n, store.n_classes))
-    faint, imprecise = np.ones(n, dtype=bool), []
-    for group, points in zip(store.groups, queries, strict=True):
-        wrong = np.zeros(n, dtype=bool)
-        if points is not None and n:
-            sums = _group_sums(group, points, leave_out, watch)
-            values[:, group.classes] = sums * points.unit
-            faint &= points.faint(sums)
-            for part in group.parts:
-                wrong |= points.imprecise(part.points)
-        imprecise.append(wrong)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(values > 0, np.log(values), -np.inf)
-    found = ClassSums(values, logs)
-    for group, points, wrong in zip(store.groups, queries, imprecise, strict=True):
-        again = np.flatnonzero(wrong)
-        if points is not None and again.size:
-            _take_again(found, group, points, again, leave_out, watch)
-    return QuickSums(found, faint, imprecise)
+    Those over several shards add, see `added`.
+    """
+    return [
+        None if points is None or not group.parts else _group_sums(group, points, leave_out)
+        for group, points in zip(store.groups, queries, strict=True)
+    ]
 
 
-def _group_sums(group: Group, queries: Bound, leave_out, watch: Watch | None) -> NDArray:
-    """Class sums over one group in units of its tiles, shape (n, number of classes in the group)."""
-    sums = np.zeros((len(queries), len(group.classes)))
-    for part in group.parts:
-        columns = np.searchsorted(group.classes, part.classes)
-        sums[:, columns] += _part_sums(part, queries, leave_out, watch)
-    return sums
+def added(parts: Sequence[list]) -> list:
+    """The sums of several shards, group by group."""
+    found = []
+    for of_group in zip(*parts, strict=True):
+        there = [sums for sums in of_group if sums is not None]
+        found.append([reduce(add, path) for path in zip(*there, strict=True)] if there else None)
+    return found
 
 
-def _part_sums(part: Part, queries: Bound, leave_out, watch: Watch | None) -> NDArray:
-    n, columns = len(queries), len(part.rows)
-    own = None if leave_out is None else part.column_of(leave_out)
-    summing = queries.summing(part.points, part.weights)
-    sums = np.zeros((summing.layers, n, len(part.classes)))
-    if not summing.tiled:
-        summing.add(slice(0, n), slice(0, columns), own, np.empty((0, 0)), sums)
-        return summing.total(sums)
-    step, width = tile_shape(n, columns, queries.dtype.itemsize)
-
-    def work(rows: slice) -> None:
-        room = np.empty((rows.stop - rows.start, width), queries.dtype)
-        for start in range(0, columns, width):
-            some = slice(start, min(start + width, columns))
-            tile = summing.add(rows, some, own, room, sums[:, rows])
-            if watch is not None:
-                watch.see(part, rows, start, _tile(queries, rows, part, some, own) if tile is None else tile)
-
-    over_rows(work, n, step)
-    return summing.total(sums)
+def total(groups: Sequence[Group], queries: Sequence, n: int, n_classes: int, sums: Sequence) -> ClassSums:
+    """Class sums from the sums of each group over all shards."""
+    values, logs = np.zeros((n, n_classes)), np.full((n, n_classes), -np.inf)
+    for group, points, of_group in zip(groups, queries, sums, strict=True):
+        if of_group is not None:
+            found = points.total(of_group)
+            values[:, group.classes], logs[:, group.classes] = found.values[0, 0], found.logs[0, 0]
+    return ClassSums(values, logs)
 
 
-def _tile(queries: Bound, rows: slice, part: Part, some: slice, own: NDArray | None) -> NDArray:
-    """A tile of covariances that are not summed as such."""
-    tile = queries[rows].tile(part.points[some])
-    if own is not None:
-        cross_out(tile, own[rows], some.start, 0)
-    return tile
+def _group_sums(group: Group, queries: KernelPoints, leave_out: NDArray | None) -> list[LogSums]:
+    """The sums of each path over all parts, with a column for each class of the group."""
+    parts = [_part_sums(part, group, queries, leave_out) for part in group.parts]
+    return [reduce(add, of_path) for of_path in zip(*parts, strict=True)]
 
 
-def _take_again(found: ClassSums, group: Group, queries: Bound, again: NDArray, leave_out, watch) -> None:
-    """Replace the sums of some queries by careful ones."""
-    left = None if leave_out is None else leave_out[again]
-    logs = careful_log_sums(group, queries[again], left, None if watch is None else _Again(watch, again))
-    place = np.ix_(again, group.classes)
-    found.logs[place], found.values[place] = logs, ClassSums.of_logs(logs).values
-
-
-@dataclass(frozen=True)
-class _Again:
-    """Hands logarithms of some queries to a watch."""
-
-    watch: Watch
-    rows: NDArray
-
-    def __call__(self, part: Part, some: slice, logs: NDArray) -> None:
-        self.watch.look_again(part, self.rows[some], logs)
-
-
-def careful_log_sums(group: Group, queries: Bound, leave_out, again: _Again | None = None) -> NDArray:
-    """Log class sums in double precision, relative to the nearest point of each class, so that nothing underflows."""
-    logs = np.full((len(queries), len(group.classes)), -np.inf)
-    for part in group.parts:
-        columns = np.searchsorted(group.classes, part.classes)
-        logs[:, columns] = np.logaddexp(logs[:, columns], _careful_part(part, queries, leave_out, again))
-    return logs
-
-
-def _careful_part(part: Part, queries: Bound, leave_out, again: _Again | None) -> NDArray:
+def _part_sums(part: Part, group: Group, queries: KernelPoints, leave_out: NDArray | None) -> list[LogSums]:
     own = np.full(len(queries), -1) if leave_out is None else part.column_of(leave_out)
-    members = part.weights.members()
-    logs = np.empty((len(queries), len(part.classes)))
+    columns, found = np.searchsorted(group.classes, part.classes), []
+    for path in queries.paths(part.points, part.weights):
+        sums = log_sums(path, own, precise=True)
+        if len(part.classes) < len(group.classes):
+            every, top = np.zeros((*sums.sums.shape[:-1], len(group.classes))), sums.top
+            every[..., columns] = sums.sums
+            if top.shape[2] > 1:
+                top = np.repeat(top.max(axis=2, keepdims=True), len(group.classes), axis=2)
+                top[..., columns] = sums.top
+            sums = LogSums(top, every)
+        found.append(sums)
+    return found
 
-    def work(rows: slice) -> None:
-        tile = queries[rows].log_tile(part.points, groups=[columns for columns, _ in members], leave_out=own[rows])
-        for c, (columns, weights) in enumerate(members):
-            logs[rows, c] = log_sum(tile[:, columns], weights)
-        if again is not None:
-            again(part, rows, tile)
 
-    over_rows(work, len(queries), whole_rows(len(queries), len(part.rows), 8, copies=6))
-    return logs
+def log_sums(path: Path, leave_out: NDArray, done=None, *, precise: bool = False) -> LogSums:
+    """The sums of a path, in threads or on the device of the points.
+
+    Parameters
+    ----------
+    path : Path
+    leave_out : integer array of shape (n,)
+        For each query the column that it must not see, -1 for none.
+    done : function, optional
+        Called with numbers of rows.
+    precise : bool
+        Whether rows whose distances are spoilt by cancellation are computed again in double precision.
+    """
+    rows, columns, n = path.rows, path.columns, len(path.rows)
+    found = _empty(path)
+    shortest = 1.0 if path.factors is None else float(np.min(path.factors, initial=np.inf))
+    wrong = rows.imprecise(columns, shortest) if precise and n else np.zeros(n, bool)
+    if not wrong.any():
+        _fill(found, path, rows, leave_out, done)
+        return _class_by_class(found, path, leave_out) if precise and path.factors is not None else found
+    for some, points in ((~wrong, rows), (wrong, rows.precisely())):
+        at = np.flatnonzero(some)
+        part = _empty(path, len(at))
+        _fill(part, path, points[at], leave_out[at], done)
+        found.top[:, at], found.sums[:, :, at] = part.top, part.sums
+    return _class_by_class(found, path, leave_out) if path.factors is not None else found
 
 
-def log_sum(logs: NDArray, weights: NDArray) -> NDArray:
-    """Log of the weighted sum of exp(logs) along each row, without underflow."""
-    top = logs.max(axis=1, initial=-np.inf)
-    top[np.isneginf(top)] = 0
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(logs - top[:, None]) @ weights.astype(float)) + top
+def _class_by_class(found: LogSums, path: Path, leave_out: NDArray) -> LogSums:
+    """The sums with a top for each class in rows that have all vanished, so that all logarithms are right there."""
+    vanished = np.flatnonzero(found.top[..., 0].max(axis=0) < UNDERFLOWED[path.rows.dtype.name])
+    if not vanished.size:
+        return found
+    top, rows = np.repeat(found.top, found.sums.shape[-1], axis=2), path.rows[vanished].precisely()
+    members = [[weights.members() for weights in layers] for layers in path.weights]
+    for c, (columns, _) in enumerate(members[0][0]):
+        numbers = np.arange(len(path.columns))[columns]
+        weights = [[Segments(np.zeros(1, int), of_layer[c][1]) for of_layer in layers] for layers in members]
+        place = np.full(len(path.columns) + 1, -1)
+        place[numbers] = np.arange(len(numbers))
+        part = Path(rows, path.columns[columns], path.factors, weights)
+        own = _empty(part)
+        if len(numbers):
+            _fill(own, part, rows, place[leave_out[vanished]])
+        top[:, vanished, c], found.sums[:, : own.sums.shape[1], vanished, c] = own.top[..., 0], own.sums[..., 0]
+    return LogSums(top, found.sums)
+
+
+def _empty(path: Path, n: int | None = None) -> LogSums:
+    n = len(path.rows) if n is None else n
+    layers, classes = max(map(len, path.weights)), path.weights[0][0].n_classes
+    return LogSums(np.zeros((len(path.weights), n, 1)), np.zeros((len(path.weights), layers, n, classes)))
+
+
+def _fill(found: LogSums, path: Path, rows: KernelPoints, leave_out: NDArray, done=None) -> None:
+    step, width = tile_shape(len(rows), len(path.columns), rows.dtype.itemsize, rows.library)
+
+    def work(some: slice) -> None:
+        sink = Adder(path.weights, found.sums[:, :, some])
+        if path.factors is not None:
+            found.top[:, some, 0] = rows[some].walk(path.columns, path.factors, leave_out[some], sink)
+            return
+        room = np.empty((some.stop - some.start, width), rows.dtype)
+        for start in range(0, len(path.columns), width):
+            tile = rows[some].tile(path.columns[start : start + width], room)
+            sink.add(0, start, cross_out(tile, leave_out[some], start, 0.0))
+
+    over_rows(work, len(rows), step, done, serial=rows.library.foreign)
+
+
+@dataclass(frozen=True)
+class Adder:
+    """Adds the tiles of a walk to class sums, once for each set of weights; `Sink` says what the methods are for."""
+
+    weights: Sequence[Sequence[ClassWeights]]
+    """For each factor, one or more sets of weights."""
+    sums: NDArray
+    """Shape (factors, sets, rows, classes)."""
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        """Add a tile."""
+        for weights, sums in zip(self.weights[k], self.sums[k], strict=False):
+            weights.add(tile, start, sums)
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        """Add single values of a tile."""
+        for weights, sums in zip(self.weights[k], self.sums[k], strict=False):
+            weights.add_entries(at, columns, values, sums)
+
+    def rescale(self, scale: NDArray) -> None:
+        """Multiply what was added so far."""
+        self.sums[...] *= scale[:, None, :, None]

@@ -26,6 +26,7 @@ from sklearn.utils import gen_batches
 from coxfield.engine.class_sums import LARGEST_LOG
 from coxfield.engine.weights import COLUMNS, over_rows, tile_shape
 from coxfield.kernels.distances import TOLERABLE
+from coxfield.kernels.namespace import rows_of, to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.decision import Scores
     from coxfield.engine.store import Group, Store
-    from coxfield.kernels.protocol import Bound
+    from coxfield.kernels.protocol import KernelPoints
 
 HEIGHT = 128  # labelled points compared at a time: so few that the numbers stay in cache, and counts fit into a byte
 EPS = float(np.finfo(float).eps)
@@ -43,7 +44,7 @@ UNITS = 16  # rounding errors of a product or an exponential and what is done wi
 # underflows is out of reach of all that is not, because EXTREME + STEEP < HIGHEST < 700 - STEEP.
 EXTREME, STEEP, HIGHEST = 250.0, 150.0, 450.0
 LOWEST = -1e305  # of log probabilities, so that sums of some of them do not overflow
-FINEST = 24  # halvings of the length scale by which `Bound.imprecise` is asked how precise the distances are
+FINEST = 24  # halvings of the length scale by which `KernelPoints.imprecise` is asked how precise the distances are
 
 
 def log_without_each(logs: NDArray) -> NDArray:
@@ -95,7 +96,7 @@ class Odds:
 class Calibrators:
     """Labelled points that new points are compared with, under one covariance, sorted by class."""
 
-    blocks: Sequence[Bound]
+    blocks: Sequence[KernelPoints]
     """The points, some at a time. They stay the same objects, because some compute their densities only once."""
     y: NDArray
     """Class numbers of all points, ascending."""
@@ -103,7 +104,7 @@ class Calibrators:
     classes: NDArray
     """The classes that have the covariance: the candidates."""
 
-    def batches(self) -> Iterator[tuple[Bound, list[Batch]]]:
+    def batches(self) -> Iterator[tuple[KernelPoints, list[Batch]]]:
         """The blocks, each with batches of its points. A batch has points of one class with similar odds.
 
         Most queries have so different odds that one look at a batch decides for all its points.
@@ -128,7 +129,7 @@ class Batch:
     odds: Odds
 
 
-def relative_errors(store: Store, queries: Sequence[Bound | None], n: int) -> NDArray:
+def relative_errors(store: Store, queries: Sequence[KernelPoints | None], n: int) -> NDArray:
     """Bound on the relative rounding error of the class sums of each query.
 
     Sums are taken in the precision of the tiles, over at most one tile at a time. The distances in a tile are wrong by
@@ -144,7 +145,7 @@ def relative_errors(store: Store, queries: Sequence[Bound | None], n: int) -> ND
     return found
 
 
-def distance_errors(points: Bound, columns: Bound) -> NDArray:
+def distance_errors(points: KernelPoints, columns: KernelPoints) -> NDArray:
     """Bound on the error of the squared distances in the row of each point, but for those that are taken with care."""
     error = np.zeros(len(points))
     for halvings in range(FINEST, 0, -1):
@@ -153,7 +154,7 @@ def distance_errors(points: Bound, columns: Bound) -> NDArray:
     return error
 
 
-def covariance_errors(points: Bound, blocks: Sequence[Bound]) -> NDArray:
+def covariance_errors(points: KernelPoints, blocks: Sequence[KernelPoints]) -> NDArray:
     """Bound on the relative error of the covariances of each query with calibrators.
 
     The bound of the sums does not serve here. A far point may have forced the sums of a query to be taken with care,
@@ -169,7 +170,7 @@ def slack(scores: Scores, errors: NDArray) -> NDArray:
     return 2 * (errors * sums + EPS * UNITS * (1 + relative))
 
 
-def calibrating_points(group: Group, X, rows: NDArray, numbers: NDArray) -> list[Bound]:
+def calibrating_points(group: Group, X, rows: NDArray, numbers: NDArray) -> list[KernelPoints]:
     """Labelled points under the covariance of a group, without what it learned from them, in blocks.
 
     Parameters
@@ -185,12 +186,12 @@ def calibrating_points(group: Group, X, rows: NDArray, numbers: NDArray) -> list
     points = _as_stored(group, numbers)
     if points is None:
         bind = group.parts[0].points.at if group.parts else group.covariance.bind
-        points = bind(X[rows]).left_out(numbers)
+        points = bind(rows_of(X, rows)).left_out(numbers)
     _, step = tile_shape(1, len(points), points.dtype.itemsize)
     return [points[some] for some in gen_batches(len(points), step)] if len(points) else []
 
 
-def _as_stored(group: Group, numbers: NDArray) -> Bound | None:
+def _as_stored(group: Group, numbers: NDArray) -> KernelPoints | None:
     """The points of the store itself, if they are the same ones in the same order and nothing was learned from them."""
     if len(group.parts) != 1 or not np.array_equal(group.parts[0].rows, numbers):
         return None
@@ -200,14 +201,14 @@ def _as_stored(group: Group, numbers: NDArray) -> Bound | None:
 
 
 def count_worse(
-    calibrators: Calibrators, queries: Bound, against: NDArray, errors: NDArray, *, per_class: bool, done=None
+    calibrators: Calibrators, queries: KernelPoints, against: NDArray, errors: NDArray, *, per_class: bool, done=None
 ) -> NDArray:
     """For each query and candidate class, the number of calibrators that fit as badly as the query, or worse.
 
     Parameters
     ----------
     calibrators : Calibrators
-    queries : Bound
+    queries : KernelPoints
     against : array of shape (n, number of candidates)
         Log odds against each candidate, lowered by what rounding may have added to them.
     errors : array of shape (n,)
@@ -231,19 +232,17 @@ def count_worse(
         counts = _Counts(calibrators.classes, against[some], errors[some], found[some], per_class)
         room = np.empty((height, len(columns)), queries.dtype)
         for block, batches in blocks:
-            tile, careful = block.tile(columns, room[: len(block)]), block.imprecise(columns)
+            tile, careful = to_numpy(block.tile(columns, room[: len(block)])), block.imprecise(columns)
             for batch in batches:
                 counts.add(batch, _covariances(block, columns, tile, careful, batch.rows))
 
-    over_rows(work, n, step, done)
+    over_rows(work, n, step, done, serial=queries.library.foreign)
     return found
 
 
-def _covariances(block: Bound, columns: Bound, tile: NDArray, careful: NDArray, rows: NDArray) -> NDArray:
+def _covariances(block: KernelPoints, columns: KernelPoints, tile: NDArray, careful: NDArray, rows: NDArray) -> NDArray:
     """Some rows of a tile as covariances in double precision, those that are imprecise computed again."""
     values = tile[rows].astype(float, copy=False)
-    values -= block.floor
-    values *= block.unit
     again = np.flatnonzero(careful[rows])
     if again.size:
         values[again] = np.exp(np.minimum(block[rows[again]].log_tile(columns), LARGEST_LOG))

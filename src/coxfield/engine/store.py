@@ -14,6 +14,7 @@ import numpy as np
 
 from coxfield.engine.training_rows import GONE
 from coxfield.engine.weights import Segments, Shares
+from coxfield.kernels.namespace import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.weights import ClassWeights
     from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Bound, Covariance
+    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Labelled:
 
     def __getitem__(self, rows) -> Labelled:
         weights = None if self.weights is None else self.weights[rows]
-        return Labelled(self.X[rows], self.y[rows], self.n_classes, weights)
+        return Labelled(rows_of(self.X, rows), self.y[rows], self.n_classes, weights)
 
     @property
     def counts(self) -> NDArray:
@@ -60,7 +61,7 @@ class Part:
 
     rows: NDArray
     """Row of each column among all labelled points."""
-    points: Bound
+    points: KernelPoints
     weights: ClassWeights
     classes: NDArray
     """The classes for which the points count, ascending; they are the columns of the sums over this part."""
@@ -113,7 +114,7 @@ def _matrix(part: Part) -> NDArray:
     return matrix
 
 
-def _part(points: Bound, rows: NDArray, matrix: NDArray, classes: NDArray) -> Part:
+def _part(points: KernelPoints, rows: NDArray, matrix: NDArray, classes: NDArray) -> Part:
     """Points with one row of weights each; they are sorted by class if each counts for only one class."""
     if (np.count_nonzero(matrix, axis=1) > 1).any():
         return Part(rows, points, Shares(matrix), classes)
@@ -142,7 +143,7 @@ class Store:
     n_rows: int
     """Number of rows that were ever added, including those that were removed."""
 
-    def queries(self, X) -> list[Bound | None]:
+    def queries(self, X) -> list[KernelPoints | None]:
         """New points, in the coordinates of each group; None for a group without points."""
         return [group.parts[0].points.at(X) if group.parts else None for group in self.groups]
 
@@ -204,14 +205,14 @@ def store_labels(X, y: NDArray, covariances: PerClass[Covariance], weights: NDAr
         Positive; a point of weight w counts as w points.
     """
 
-    def bind(k: int, rows: NDArray) -> Bound:
+    def bind(k: int, rows: NDArray) -> KernelPoints:
         return covariances.distinct[k].bind(X, rows)
 
     return _by_label(bind, y, covariances, weights)
 
 
 def store_bound(
-    points: Sequence[Bound], y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None = None
+    points: Sequence[KernelPoints], y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None = None
 ) -> Store:
     """Points with one label each that are already bound, once for each different covariance."""
     return _by_label(lambda k, rows: points[k][rows], y, covariances, weights)
@@ -253,5 +254,5 @@ def _new_part(bind, X, distributions: NDArray, group: Group, numbers: NDArray) -
     rows = np.flatnonzero((matrix > 0).any(axis=1))
     if not len(rows):
         return ()
-    points = bind(X if len(rows) == len(distributions) else X[rows])
+    points = bind(X if len(rows) == len(distributions) else rows_of(X, rows))
     return (_part(points, numbers[rows], matrix[rows].astype(points.dtype), group.classes),)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
 from coxfield.engine.training_rows import GONE
@@ -43,7 +42,7 @@ class Training:
         if learned:
             return cls._learned(rows, _over_all(rows, covariances[0]), len(covariances))
         radial = all(isinstance(covariance, Radial) for covariance in covariances.distinct)
-        if radial and not sparse.issparse(rows.like):
+        if radial and isinstance(rows.like, np.ndarray):
             rows = rows.owned()  # so that a row can be overwritten when it leaves
         X, y, weights = rows.X, rows.y, rows.weights
         if weights is not None and weights.ndim == 2:

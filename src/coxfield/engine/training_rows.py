@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
-from coxfield.kernels.distances import is_view, stacked
+from coxfield.kernels.distances import is_view
+from coxfield.kernels.namespace import precision, rows_of, stacked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,12 +48,12 @@ class Block:
 
     def compact(self) -> Block:
         """The block without room for rows that are gone."""
-        return self if self.whole else Block(self.X[self.left], self.numbers[self.left], own=True)
+        return self if self.whole else Block(rows_of(self.X, self.left), self.numbers[self.left], own=True)
 
     def copied_without(self, rows: NDArray) -> Block:
         """A copy of the other rows."""
         kept = np.setdiff1d(self.left, rows, assume_unique=True)
-        return Block(self.X[kept], self.numbers[kept], own=True)
+        return Block(rows_of(self.X, kept), self.numbers[kept], own=True)
 
     def erase(self, rows: NDArray) -> None:
         """Write zeros in place of some rows, which must not count any more."""
@@ -109,7 +109,7 @@ class TrainingRows:
     @property
     def dtype(self) -> np.dtype:
         """Precision of the points."""
-        return self.blocks[0].X.dtype
+        return precision(self.blocks[0].X)
 
     @property
     def n_features(self) -> int:
@@ -124,7 +124,7 @@ class TrainingRows:
     @property
     def can_be_overwritten(self) -> bool:
         """Whether nobody else holds the rows, and a row that was overwritten has left no trace of its form."""
-        return all(block.own and not sparse.issparse(block.X) for block in self.blocks)
+        return all(block.own and isinstance(block.X, np.ndarray) for block in self.blocks)
 
     def owned(self) -> TrainingRows:
         """The same rows in arrays that nobody else holds."""
@@ -159,7 +159,7 @@ class TrainingRows:
     def only(self, places: NDArray) -> TrainingRows:
         """A copy of some rows, numbered from 0."""
         weights = None if self.weights is None else self.weights[places]
-        return TrainingRows.of(self.X[places], self.y[places], weights, self.chosen_from[places], own=True)
+        return TrainingRows.of(rows_of(self.X, places), self.y[places], weights, self.chosen_from[places], own=True)
 
     def with_classes(self, new: NDArray) -> TrainingRows:
         """The rows with other class numbers: `new` has one for each old one."""

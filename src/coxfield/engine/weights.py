@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from coxfield import threads
+from coxfield.kernels.namespace import NUMPY, Library, to_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 
 ROWS, COLUMNS = 512, 2048  # a tile of a million numbers was fastest on 60,000 x 784; sizes nearby are as good
+# Of libraries with their own threads, all of which share one tile; a GPU needs much work at a time.
+ON_CPU, ELSEWHERE = (1024, 2048), (8192, 2048)
+COPIES = 6  # of a tile that may be alive at a time there
 SMALL = 2**19  # numbers in total, up to which starting threads costs as much time as it saves
 
 
@@ -37,8 +41,13 @@ def _budget(itemsize: int) -> int:
     return max(1, int(get_config()["working_memory"] * 2**20) // (itemsize * threads.count()))
 
 
-def tile_shape(n_rows: int, n_columns: int, itemsize: int) -> tuple[int, int]:
+def tile_shape(n_rows: int, n_columns: int, itemsize: int, library: Library = NUMPY) -> tuple[int, int]:
     """Rows and columns of a tile."""
+    if library.foreign:
+        rows, columns = ON_CPU if str(library.device).lower().startswith("cpu") else ELSEWHERE
+        held = max(1, int(get_config()["working_memory"] * 2**20) // (itemsize * COPIES))
+        columns = max(1, min(columns, n_columns, held))
+        return max(1, min(rows, held // columns)), columns
     columns = max(1, min(COLUMNS, n_columns, _budget(itemsize)))
     share = n_rows if n_rows * n_columns <= SMALL else -(-n_rows // threads.count())
     return max(1, min(ROWS, share, _budget(itemsize) // columns)), columns
@@ -51,8 +60,11 @@ def whole_rows(n_rows: int, n_columns: int, itemsize: int, copies: int = 2) -> i
     return max(1, min(ROWS, cap, -(-n_rows // threads.count()), fitting))
 
 
-def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None) -> None:
-    """Call `work` on slices of rows, in several threads; after each slice call `done` with its number of rows."""
+def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None, *, serial: bool = False) -> None:
+    """Call `work` on slices of rows, in several threads; after each slice call `done` with its number of rows.
+
+    `serial` says that the work has its own threads, such as that of another array library.
+    """
     slices = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
     def run(part: slice) -> None:
@@ -61,7 +73,7 @@ def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None) 
             done(part.stop - part.start)
 
     workers = threads.count()  # before the limit on the BLAS, which may be what it goes by
-    if len(slices) <= 1 or workers == 1:
+    if len(slices) <= 1 or workers == 1 or serial:
         for part in slices:
             run(part)
         return
@@ -135,6 +147,12 @@ class Segments:
         last = np.searchsorted(self.starts, stop, side="left")
         begins = np.maximum(self.starts[first:last] - start, 0)
         weights = self.weights[start:stop]
+        if not isinstance(tile, np.ndarray):  # one product with a matrix, so that one small array comes home
+            segment = np.searchsorted(begins, np.arange(len(weights)), side="right") - 1
+            matrix = np.zeros((len(weights), last - first), weights.dtype)
+            matrix[np.arange(len(weights)), segment] = weights
+            sums[:, first:last] += _product(tile, matrix)
+            return
         if last - first > MANY_SEGMENTS:
             sums[:, first:last] += np.add.reduceat(tile * weights, begins, axis=1)
             return
@@ -192,7 +210,7 @@ class Shares:
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
         """One product of matrices."""
-        sums += tile @ self.matrix[start : start + tile.shape[1]]
+        sums += _product(tile, self.matrix[start : start + tile.shape[1]])
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
         """One product with a sparse matrix."""
@@ -213,6 +231,13 @@ class Shares:
         """The columns of positive weight for each class."""
         found = [np.flatnonzero(column) for column in self.matrix.T]
         return [(columns, self.matrix[columns, c]) for c, columns in enumerate(found)]
+
+
+def _product(tile, matrix: NDArray) -> NDArray:
+    """The product of a tile of any library with a matrix of NumPy, as NumPy has it."""
+    if isinstance(tile, np.ndarray):
+        return tile @ matrix
+    return to_numpy(tile @ Library.of(tile).array(matrix, tile.dtype))
 
 
 def _products(weights: NDArray, factors: NDArray) -> NDArray:

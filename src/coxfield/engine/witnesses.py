@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import logsumexp
 
-from coxfield.engine.class_sums import LARGEST_LOG, ClassSums, queries_of, sums_at
-from coxfield.engine.weights import Segments, over_rows
+from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of
+from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
 from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.namespace import cross_out, to_numpy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,14 +46,18 @@ def witnesses(store: Store, X, top: int, leave_out: NDArray | None = None) -> Wi
     leave_out : array of shape (n,), optional
         For each row of X, the row of the store that must not count.
     """
-    shape = X.shape[0], store.n_classes, top
+    return witnesses_at(store, queries_of(store, X, leave_out), X.shape[0], top, leave_out)
+
+
+def witnesses_at(store: Store, queries: Sequence, n: int, top: int, leave_out: NDArray | None = None) -> Witnesses:
+    """`witnesses` of n queries that are already in the coordinates of each group."""
+    shape = n, store.n_classes, top
     # One more than asked for: the row that is left out may be among them, with 0 as its value in a tile.
-    watch = _Loudest.among(store, X.shape[0], top + (leave_out is not None))
-    queries = queries_of(store, X, leave_out)
+    watch = _Loudest.among(store, n, top + (leave_out is not None))
     for points in queries:
         if isinstance(points, MixturePoints):
             points.log_densities  # noqa: B018  # once for all queries
-    sums = sums_at(store, queries, X.shape[0], leave_out, watch)
+    sums = watch.summed(store, queries, n, leave_out)
     best = _Best(np.full(shape, -1), np.zeros(shape), np.full(shape, np.nan))
     for group, points in zip(store.groups, queries, strict=True):
         for part in group.parts:
@@ -131,7 +137,7 @@ def _weights_of(part: Part) -> Any:
 
 @dataclass(frozen=True)
 class _Loudest:
-    """A `Watch` that keeps the largest weighted values of each query and class."""
+    """The largest weighted values of each query and class, and the sums of all of them."""
 
     top: int
     found: dict[int, _Found]
@@ -147,11 +153,64 @@ class _Loudest:
         """What was found in a part."""
         return self.found[id(part)]
 
-    def see(self, part: Part, rows: slice, start: int, tile: NDArray) -> None:
-        """Compare the largest values of a tile with those so far."""
-        found = self.of(part)
-        for c, first, values in _of_classes(part, start, tile):
-            _keep(found.columns[rows, c], found.terms[rows, c], values, start + first)
+    def summed(self, store: Store, queries: Sequence, n: int, leave_out: NDArray | None) -> ClassSums:
+        """Class sums of the queries from the tiles that are looked at, so that there is one pass over the pairs.
+
+        Rows with values that underflow, or that cancellation has spoilt, are looked at again in the log domain.
+        """
+        values, wrong, least = np.zeros((n, store.n_classes)), np.zeros(n, bool), 0.0
+        for group, points in zip(store.groups, queries, strict=True):
+            for part in group.parts if points is not None else ():
+                own = np.full(n, -1) if leave_out is None else part.column_of(leave_out)
+                wrong |= points.imprecise(part.points)
+                values[:, part.classes] += self._look(part, points, own)
+                least = max(least, np.exp(UNDERFLOWED[points.dtype.name]))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sums = ClassSums(values, np.where(values > 0, np.log(values), -np.inf))
+        again = np.flatnonzero(wrong | (values.max(axis=1, initial=0) < least) & (values.min(axis=1, initial=0) >= 0))
+        if again.size:
+            left, some = (
+                None if leave_out is None else leave_out[again],
+                [None if points is None else points[again] for points in queries],
+            )
+            sums.logs[again] = self._look_again(store, some, again, left)
+            values[again] = ClassSums.of_logs(sums.logs[again]).values
+        return sums
+
+    def _look(self, part: Part, points: Any, own: NDArray) -> NDArray:
+        """Sums over a part, whose largest terms are kept."""
+        n, library = len(own), points.library
+        step, width = tile_shape(n, len(part.rows), points.dtype.itemsize, library)
+        sums, found = np.zeros((n, len(part.classes))), self.of(part)
+
+        def work(rows: slice) -> None:
+            room = np.empty((rows.stop - rows.start, width), points.dtype)
+            for start in range(0, len(part.rows), width):
+                tile = points[rows].tile(part.points[start : start + width], room)
+                tile = to_numpy(cross_out(tile, own[rows], start, 0.0))
+                part.weights.add(tile, start, sums[rows])
+                for c, first, values in _of_classes(part, start, tile):
+                    _keep(found.columns[rows, c], found.terms[rows, c], values, start + first)
+
+        over_rows(work, n, step, serial=library.foreign)
+        return sums
+
+    def _look_again(self, store: Store, queries: Sequence, again: NDArray, leave_out: NDArray | None) -> NDArray:
+        """Log class sums of some queries, whose largest terms are chosen again."""
+        found = np.full((len(again), store.n_classes), -np.inf)
+        for group, points in zip(store.groups, queries, strict=True):
+            for part in group.parts if points is not None else ():
+                own = None if leave_out is None else part.column_of(leave_out)
+                step = whole_rows(len(again), len(part.rows), 8, copies=6)
+                for start in range(0, len(again), step):
+                    some = slice(start, start + step)
+                    logs = points[some].log_tile(part.points, leave_out=None if own is None else own[some])
+                    self.look_again(part, again[some], logs)
+                    for c, (columns, weights) in zip(part.classes, part.weights.members(), strict=True):
+                        with np.errstate(divide="ignore"):
+                            terms = logs[:, columns] + np.log(weights.astype(float))
+                        found[some, c] = np.logaddexp(found[some, c], logsumexp(terms, axis=1))
+        return found
 
     def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:
         """Choose again by logarithms, which do not vanish."""

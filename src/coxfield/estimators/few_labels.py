@@ -3,34 +3,144 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from coxfield.estimators.supervised import LGCPClassifier
-from coxfield.graphs.experts import Given, graph_members, linear_members, member_sums
+from coxfield.graphs.bank import EDGE_RULES, LINEAR, TIED, Given, fit_clusters, graph_block, linear_block, n_modes
 from coxfield.graphs.experts import SupervisedExpert as Opinion
 from coxfield.graphs.experts import learn_experts as learn_committee
+from coxfield.graphs.experts import meet_shares, powers, prior_strength
+from coxfield.graphs.spectrum import spectrum_of_distances, spectrum_of_graph, spectrum_of_points, unit_rows
+from coxfield.graphs.units import AsGiven, units_for
 from coxfield.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from coxfield.graphs.bank import Block, Clusters, Member
     from coxfield.graphs.experts import Experts as Committee
-    from coxfield.graphs.experts import Member
-    from coxfield.graphs.spectrum import GraphSpectrum as Shape
+    from coxfield.graphs.spectrum import GraphSpectrum
+    from coxfield.graphs.units import Units
 
-ENOUGH = 128  # labels from which a classifier that sees only the labelled points may be better, and is asked
+NEARLY_CERTAIN = 0.8  # probability of a class
+LEAST_GUESS = 1e-9  # probability of a class that a guess excludes
+ENOUGH = 6  # labels per class, on average, from which a classifier that sees only the labelled points is asked
+
+
+@dataclass
+class Prepared:
+    """What does not depend on labels: points, graphs, and the bank of members. It is made when it is needed."""
+
+    X: Any
+    """Points, or affinities or distances between them."""
+    kernel: str | None = None
+    """None for points, "precomputed" for affinities, "precomputed_distances"."""
+    n_categories: int = 0
+    """How many columns of the points, the last ones, are categories."""
+    views: tuple[View, ...] = ()
+    count: int = 0
+    """How many modes of each graph were asked for."""
+    clusters: dict[int, list[Clusters]] = field(default_factory=dict, repr=False)
+    """Of points in the units of the first view, for a number of classes."""
+    _blocks: dict[int, list[Block]] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"_blocks": {}}  # made again when they are needed: a file need not hold them
+
+    @property
+    def points(self) -> Any:
+        """The points, or None if there is only a graph."""
+        return self.X if self.kernel is None else None
+
+    def blocks(self, n_classes: int, verbose: int = 0) -> list[Block]:
+        """All members. The number of modes and the effective ranks follow from the number of classes."""
+        if n_classes not in self._blocks:
+            count = n_modes(self.X.shape[0], n_classes)
+            if not self.views or count > self.count:
+                self.views, self.count = self._views(count, verbose), count
+            coordinates = [view.coordinates(self.X) for view in self.views]
+            found: list[Block] = []
+            for k, view in enumerate(self.views):
+                found += view.blocks(k, coordinates[k], count, n_classes)
+            axes, first = self.views[0].spectrum.axes, coordinates[0]
+            if axes is not None and first is not None:
+                if n_classes not in self.clusters:
+                    self.clusters = {n_classes: fit_clusters(axes, first, n_classes)}
+                found += [clusters.block(first) for clusters in self.clusters[n_classes]]
+            self._blocks = {n_classes: found}  # those of other numbers of classes are not kept
+        return self._blocks[n_classes]
+
+    def name(self, member: Member) -> str:
+        """What users see."""
+        if member.source > TIED:
+            return self.views[member.view].name(member)
+        return next(one.name for found in self.clusters.values() for one in found if one.member == member)
+
+    def features(self, members: Sequence[Member], n_classes: int, rows: NDArray) -> Iterator[NDArray]:
+        """Features of some members at some points."""
+        places = {one: (block, m) for block in self.blocks(n_classes) for m, one in enumerate(block.members)}
+        return (block.features(m, rows) for block, m in map(places.__getitem__, members))
+
+    def _views(self, count: int, verbose: int) -> tuple[View, ...]:
+        if self.kernel == "precomputed":
+            return (View(AsGiven(), spectrum_of_graph(self.X, count, verbose)),)
+        if self.kernel == "precomputed_distances":
+            return (View(AsGiven(), spectrum_of_distances(self.X, EDGE_RULES, count, verbose)),)
+        units = units_for(self.X, self.n_categories)
+        return tuple(View(one, spectrum_of_points(one.place(self.X), EDGE_RULES, count, verbose)) for one in units)
+
+
+@dataclass(frozen=True)
+class View:
+    """All points in some units."""
+
+    units: Units
+    spectrum: GraphSpectrum
+
+    def blocks(self, number: int, coordinates: NDArray | None, count: int, n_classes: int) -> list[Block]:
+        """The members of this view; `count` modes of each graph are used."""
+        found = [graph_block(k, modes.lowest(count), n_classes, number) for k, modes in enumerate(self.spectrum.modes)]
+        axes = self.spectrum.axes
+        return found if axes is None or coordinates is None else [*found, linear_block(axes, coordinates, number)]
+
+    def coordinates(self, X) -> NDArray | None:
+        """Coordinates of points along the principal axes, if the points have features."""
+        return None if self.spectrum.axes is None else self.spectrum.axes.coordinates(self.units.place(X))
+
+    def name(self, member: Member) -> str:
+        """What users see."""
+        graph = member.source >= 0
+        name = self.spectrum.names[member.source] if graph else f"linear, shrinkage {member.parameter:g}"
+        return f"{name}, {self.units.name}" if self.units.name else name
+
+    def sums(self, X, members: Sequence[Member], sums, directions, clusters: dict[Member, Clusters]) -> list[NDArray]:
+        """Class sums of its members at new points: weighted means of those of the neighbours, in each graph."""
+        coordinates = self.coordinates(X) if any(member.source < 0 for member in members) else None
+        graphs = sorted({member.source for member in members if member.source >= 0})
+        shares, axes = self.spectrum.join.shares(self.units.place(X), graphs), self.spectrum.axes
+        found = []
+        for member, own, direction in zip(members, sums, directions, strict=True):
+            if member.source >= 0:
+                found.append(shares[member.source] @ own)
+            elif axes is None or coordinates is None:
+                raise AssertionError("only members of graphs do without features")
+            elif member.source == LINEAR:
+                found.append(axes.features(coordinates, member.parameter) @ direction)
+            else:
+                found.append(unit_rows(clusters[member].probabilities(coordinates)) @ direction)
+        return found
 
 
 @dataclass(frozen=True)
 class FewLabels:
     """What all points together say about the labels."""
 
-    shape: Shape
+    prepared: Prepared
     committee: Committee
     alone: LGCPClassifier | None
     """The classifier that looks at the labelled points alone; None if there are few of them."""
@@ -38,91 +148,114 @@ class FewLabels:
     """Probabilities of the classes at all points, shape (n, n_classes)."""
     rows: NDArray
     """Rows of the labelled points."""
+    left_out: NDArray
+    """Probabilities of the classes at the labelled points, each from the others, shape (n_labelled, n_classes).
+
+    A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
+    """
+    shift: NDArray | None = None
+    """What is added to log probabilities, so that the classes have the shares that the user states."""
+    unexpected: tuple[NDArray, NDArray] | None = None
+    """Class shares of the points without a label: as stated, and those that are nearly certain without that."""
 
     @property
     def table(self) -> dict[str, NDArray]:
         """The members, the loudest first; see `SLGCPClassifier.members_`."""
         members, shares = self.committee.members, self.committee.shares
         order = np.argsort(-shares, kind="stable")
-        names = [
-            self.shape.names[one.source] if one.source >= 0 else f"linear, shrinkage {one.parameter:g}"
-            for one in members
-        ]
         return {
-            "covariance": np.array(names)[order],
+            "covariance": np.array([self.prepared.name(one) for one in members])[order],
             "effective_rank": np.array([one.rank for one in members])[order],
             "without_mode_0": np.array([one.means and one.source >= 0 for one in members])[order],
             "share": shares[order],
         }
 
+    def features(self, rows: NDArray) -> NDArray:
+        """Features of some points whose inner products are the covariance of the committee: the mean of all members."""
+        members, shares = self.committee.members, np.sqrt(self.committee.shares)
+        found = self.prepared.features(members, self.distributions.shape[1], rows)
+        return np.hstack([share * one.astype(float) for share, one in zip(shares, found, strict=True)])
+
     def probabilities(self, X) -> NDArray:
         """Probabilities of the classes at new points."""
-        sums = self._sums(X)
         alone = None if self.alone is None else self.alone.predict_proba(X)
-        return self.committee.probabilities(sums, alone)
-
-    @property
-    def left_out(self) -> NDArray:
-        """Probabilities of the classes at the labelled points, each from the others, shape (n_labelled, n_classes).
-
-        A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
-        """
-        alone = None if self.alone is None else self.alone.loo_predict_proba()
-        return self.committee.probabilities(self.committee.left_out, alone)
+        found = self.committee.probabilities(self._sums(X), alone)
+        return found if self.shift is None else powers(found * np.exp(self.shift), 1.0)
 
     def _sums(self, X) -> list[NDArray]:
-        """Class sums of the members at new points: weighted means of those of the neighbours, in each graph."""
+        """Class sums of the members at new points."""
         members = self.committee.members
-        graphs = sorted({member.source for member in members if member.source >= 0})
-        shares = self.shape.join.shares(X, graphs)
-        found, coordinates = [], None
-        for member, sums, directions in zip(members, self.committee.sums, self.committee.directions, strict=True):
-            if member.source >= 0:
-                found.append(shares[member.source] @ sums)
-            elif self.shape.axes is not None:
-                coordinates = self.shape.axes.coordinates(X) if coordinates is None else coordinates
-                found.append(self.shape.axes.features(coordinates, member.parameter) @ directions)
-        return found
+        found: dict[int, NDArray] = {}
+        clusters = {one.member: one for fitted in self.prepared.clusters.values() for one in fitted}
+        for k, view in enumerate(self.prepared.views):
+            own = [m for m, member in enumerate(members) if member.view == k]
+            sums, directions = ([part[m] for m in own] for part in (self.committee.sums, self.committee.directions))
+            if own:
+                new = view.sums(X, [members[m] for m in own], sums, directions, clusters)
+                found |= dict(zip(own, new, strict=True))
+        return [found[m] for m in range(len(members))]
 
 
-def learn_few_labels(X, codes: NDArray, shape: Shape, mean: NDArray, *, verbose: int = 0) -> FewLabels:
+@dataclass(frozen=True)
+class Known:
+    """What a user knows beside the labels."""
+
+    weights: NDArray | None = None
+    """How often each row counts if it is labelled; None for once."""
+    prior: NDArray | None = None
+    """Guessed probabilities of the classes at all points, shape (n, n_classes)."""
+    shares: NDArray | None = None
+    """Of the classes among all points."""
+
+
+def learn_few_labels(
+    prepared: Prepared, codes: NDArray, mean: NDArray, known: Known | None = None, *, verbose: int = 0
+) -> FewLabels:
     """Learn from all points and the labels of some.
 
     Parameters
     ----------
-    X : points, or None if there is only a graph
+    prepared : Prepared
     codes : array of shape (n,)
-        Class numbers, -1 where the label is not known.
-    shape : Shape
+        Class numbers, -1 where the label is not known. A class may have no label.
     mean : array of shape (n_classes,)
+    known : Known, optional
     """
-    rows = np.flatnonzero(codes >= 0)
-    given = Given(rows, codes[rows], len(mean))
+    known = Known() if known is None else known
+    X, rows = prepared.points, np.flatnonzero(codes >= 0)
+    given = Given(rows, codes[rows], len(mean), None if known.weights is None else known.weights[rows])
+    blocks = prepared.blocks(len(mean), verbose)
     with progress("class sums", None, verbose):
-        bank = [
-            (member, member_sums(features, given, means=member.means)) for member, features in _bank(X, shape, given)
-        ]
-    members, sums = zip(*bank, strict=True)
-    alone, opinion = (None, None) if X is None or len(rows) < ENOUGH else _alone(X, given, mean, verbose)
+        members = [member for block in blocks for member in block.members]
+        sums = [block.sums(m, given) for block in blocks for m in range(len(block.members))]
+    asked = X is not None and len(rows) >= ENOUGH * len(mean) and given.counts.all()
+    alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
         committee = learn_committee(members, sums, given, mean, opinion)
-        whole = None if opinion is None else opinion.whole
-        distributions = committee.probabilities(committee.sums, whole)
+        distributions = committee.probabilities(committee.sums, None if opinion is None else opinion.whole)
+        left_out = committee.probabilities(committee.left_out, None if opinion is None else opinion.left_out)
+    if known.prior is not None:
+        strength = prior_strength(left_out, known.prior[rows], given.judged)
+        distributions = powers(distributions * np.maximum(known.prior, LEAST_GUESS) ** strength, 1.0)
+    shift = unexpected = None
+    if known.shares is not None:
+        blank, stated = distributions[codes < 0], _left(codes, known.shares)
+        shift, unexpected = meet_shares(blank, stated), (stated, (blank > NEARLY_CERTAIN).mean(axis=0))
+        distributions = powers(distributions * np.exp(shift), 1.0)
     distributions[rows] = np.eye(len(mean))[codes[rows]]
-    return FewLabels(shape, committee, alone, distributions, rows)
+    return FewLabels(prepared, committee, alone, distributions, rows, left_out, shift, unexpected)
 
 
-def _bank(X, shape: Shape, given: Given) -> Iterator[tuple[Member, NDArray]]:
-    """All members, and the features of each."""
-    for source, modes in enumerate(shape.modes):
-        yield from graph_members(source, modes, given.n_classes)
-    if shape.axes is not None:
-        yield from linear_members(shape.axes, shape.axes.coordinates(X))
+def _left(codes: NDArray, shares: NDArray) -> NDArray:
+    """Class shares of the points without a label, if all points together have the shares that the user states."""
+    left = np.maximum(shares * len(codes) - np.bincount(codes[codes >= 0], minlength=len(shares)), 0)
+    return left / left.sum() if left.any() else shares
 
 
 def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier, Opinion]:
     """A classifier that looks at the labelled points alone, and what it says."""
     with progress("mixture of the labelled points alone", None, verbose), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
-        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist()))).fit(X[given.rows], given.y)
+        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())))
+        classifier.fit(X[given.rows], given.y, sample_weight=given.weights)
         return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())

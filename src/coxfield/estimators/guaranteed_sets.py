@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from coxfield.engine.decision import Scores
     from coxfield.engine.store import Group
     from coxfield.engine.training import Training
-    from coxfield.kernels.protocol import Bound
+    from coxfield.kernels.protocol import KernelPoints
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LeaveOneOut:
     log_probabilities: NDArray
     slack: NDArray
     """How far rounding can move the log odds of each row."""
-    points: dict[tuple[int, int], list[Bound]] = field(default_factory=dict)
+    points: dict[tuple[int, int], list[KernelPoints]] = field(default_factory=dict)
     """Points of a covariance that learned from them, without what it learned from each."""
 
 
@@ -57,7 +57,9 @@ class GuaranteedSets:
         mean_: NDArray
         _training: Training
         n_jobs: int | None
-        _need_numpy: Any
+        _means: NDArray
+        _check_library: Any
+        _shown: Any
 
         @property
         def X_fit_(self) -> Any:  # noqa: N802
@@ -129,7 +131,7 @@ class GuaranteedSets:
                [ True,  True]])
         """
         excluded = excluded_share(coverage)
-        return in_sets(*self._ranks(X, per_class), excluded)
+        return self._shown(in_sets(*self._ranks(X, per_class), excluded))
 
     def set_p_values(self, X, *, per_class: bool = False) -> NDArray:
         """The p-value of each class: the share of points that fit their label as badly as the new point fits this one.
@@ -168,21 +170,21 @@ class GuaranteedSets:
                [0.18, 0.1 ]])
         """
         counts, calibrating = self._ranks(X, per_class)
-        return counts / (calibrating + 1)
+        return self._shown(counts / (calibrating + 1))
 
     def _ranks(self, X, per_class: bool) -> tuple[NDArray, NDArray]:
         """For each row and class, 1 + the number of calibrating rows that fit as badly; and how many calibrate."""
         check_is_fitted(self)
-        self._need_numpy("a set with a guarantee", X)
+        self._check_library(X, "set_p_values")
         if self._weights is not None and self._weights.ndim == 2:
             raise ValueError(
                 "sets with a guarantee need one label per training row, but these rows have soft labels, with a weight "
-                f"for each of {len(self.classes_)} classes: fit an LGCPClassifier to rows with labels"
+                f"for each of {len(self._class_names)} classes: fit an LGCPClassifier to rows with labels"
             )
         X = self._queries(X)
         rows = self._calibrators()
-        rows = rows[np.argsort(self.y_fit_[rows], kind="stable")]
-        y, n_classes = self.y_fit_[rows], len(self.classes_)
+        rows = rows[np.argsort(self._training.rows.y[rows], kind="stable")]
+        y, n_classes = self._training.rows.y[rows], len(self._class_names)
         calibrating = np.bincount(y, minlength=n_classes) if per_class else np.full(n_classes, len(rows))
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
             return 1 + self._count(X, rows, per_class), calibrating
@@ -191,13 +193,13 @@ class GuaranteedSets:
         """For each row of X and each class, the number of calibrating rows that fit as badly."""
         loo, n = self._leave_one_out(), X.shape[0]
         store = loo.training.store
-        scores, found = self._set_scores(loo.training, X), np.zeros((n, len(self.classes_)), dtype=np.int64)
+        scores, found = self._set_scores(loo.training, X), np.zeros((n, len(self._class_names)), dtype=np.int64)
         queries = store.queries(X)
         least = odds_against(scores.log_probabilities) - slack(scores, relative_errors(store, queries, n))[:, None]
         work = n * len(store.groups)
         with progress(f"sets of {n} points", work, None, "float32 points take less time") as done:
             for k, group in enumerate(store.groups):
-                own = rows[np.isin(self.y_fit_[rows], group.classes)] if per_class else rows
+                own = rows[np.isin(self._training.rows.y[rows], group.classes)] if per_class else rows
                 calibrators = self._calibrators_of(k, group, own, loo)
                 if not calibrators.blocks:
                     done(n)
@@ -213,7 +215,7 @@ class GuaranteedSets:
 
     def _calibrators_of(self, k: int, group: Group, rows: NDArray, loo: LeaveOneOut) -> Calibrators:
         """Some training rows, sorted by class, under the covariance of a group."""
-        y, name = self.y_fit_[rows], (k, len(rows))
+        y, name = self._training.rows.y[rows], (k, len(rows))
         blocks = loo.points.get(name)
         if blocks is None:
             blocks = calibrating_points(group, self.X_fit_, rows, self._row_numbers()[rows])
@@ -223,7 +225,7 @@ class GuaranteedSets:
         return Calibrators(blocks, y, odds, group.classes)
 
     def _set_scores(self, training: Training, X, leave_out: NDArray | None = None) -> Scores:
-        return scores_in_parts(training.store, training.covariances, self.mean_, X, leave_out)
+        return scores_in_parts(training.store, training.covariances, self._means, X, leave_out)
 
     def _leave_one_out(self) -> LeaveOneOut:
         found, fitted = getattr(self, "_loo_log_probabilities", None), self._training

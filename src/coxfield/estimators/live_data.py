@@ -13,6 +13,7 @@ from coxfield import threads
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import Training
 from coxfield.estimators import validation
+from coxfield.kernels.namespace import as_numpy, copy_of, detached, rows_of
 from coxfield.kernels.per_class import PerClass, rows_named
 from coxfield.selection.mixture.learn import log_shares
 
@@ -141,6 +142,8 @@ class LiveData:
     classes_: NDArray
     mean_: NDArray
     mean: Any
+    class_weight: Any
+    _log_weights: Any
     _arrived: NDArray
     selection: str | None
     selection_part: float
@@ -155,7 +158,10 @@ class LiveData:
     _reweighed: Any
     _draft: Any
     _take_over: Any
-    _need_numpy: Any
+    _class_names: NDArray
+    _means: NDArray
+    _check_library: Any
+    _show: Any
 
     if TYPE_CHECKING:
 
@@ -198,20 +204,23 @@ class LiveData:
         >>> len(clf.forget([0, 1, 2]).y_fit_)
         247
         """
-        self._need_numpy("partial_fit", X)
+        if hasattr(self, "_training"):
+            self._check_library(X, "partial_fit")
         if not hasattr(self, "_training"):
             return self._first_rows(X, y, classes, sample_weight)
         self._refuse_soft_labels("partial_fit")
         given, rows = X, self._training.rows
-        X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=rows.dtype, reset=False)
-        weights = validation.check_added_weights(sample_weight, X)
+        X, y = validation.check_labelled_points(
+            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, reset=False
+        )
+        weights = validation.check_added_weights(as_numpy(sample_weight), X)
         if weights is not None:
             kept = weights > 0
-            X, y, weights = X[kept], y[kept], weights[kept]
-        state = self._live_state().announcing(validation.announced_classes(classes, self.classes_))
+            X, y, weights = rows_of(X, kept), y[kept], weights[kept]
+        state = self._live_state().announcing(validation.announced_classes(classes, self._class_names))
         codes = validation.numbers_among(y, state.classes)
         X = validation.like(X, rows.like)
-        X = X if validation.is_new(X, given) else X.copy()
+        X = X if validation.is_new(X, given) else copy_of(X)
         with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
             return self._become(state.grown(X, codes, weights) if len(codes) else state, len(codes))
 
@@ -219,8 +228,10 @@ class LiveData:
         """Fit. Nothing is changed if that fails."""
         fitted = self._draft()._fit(X, y, sample_weight)
         if classes is not None:
-            announced = validation.announced_classes(classes, fitted.classes_)
-            validation.numbers_among(fitted.classes_, announced)  # sklearn's rule: the first call announces all classes
+            announced = validation.announced_classes(classes, fitted._class_names)
+            validation.numbers_among(
+                fitted._class_names, announced
+            )  # sklearn's rule: the first call announces all classes
             fitted._become(fitted._live_state().announcing(announced), 0)
         return self._take_over(fitted)
 
@@ -242,9 +253,8 @@ class LiveData:
         self
         """
         check_is_fitted(self)
-        self._need_numpy("forget")
         self._refuse_soft_labels("forget")
-        places = check_places(rows, len(self.y_fit_))
+        places = check_places(rows, len(self._training.rows))
         if not len(places):
             return self
         state = self._live_state()
@@ -264,11 +274,10 @@ class LiveData:
         self
         """
         check_is_fitted(self)
-        self._need_numpy("reselect")
         self._refuse_soft_labels("reselect")
         rows, draft = self._training.rows, self._draft()
         present, codes = np.unique(rows.y, return_inverse=True)
-        draft.classes_ = self.classes_[present]
+        draft.classes_ = self._class_names[present]
         draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X, own=rows.blocks[0].own)
         return self._take_over(draft)
 
@@ -300,16 +309,16 @@ class LiveData:
         share = rows.counts[chosen].sum() / rows.counts.sum()
         places = np.flatnonzero(chosen) if share else np.zeros(1, int)  # a point that counts for nothing
         weights = None if rows.weights is None else rows.weights[places]
-        apart = mixture.apart(rows.X[places], weights, 1 / share if share else 0.0)
-        return Training.of(rows, PerClass.shared_by(apart, len(self.classes_)), learned=False)
+        apart = mixture.apart(rows_of(rows.X, places), weights, 1 / share if share else 0.0)
+        return Training.of(rows, PerClass.shared_by(apart, len(self._class_names)), learned=False)
 
     def _live_state(self) -> LiveState:
-        n = len(self.classes_)
+        n = len(self._class_names)
         return LiveState(
             self._training,
             self._covariances,
-            self.classes_,
-            self.mean_,
+            self._class_names,
+            self._means,
             announced=getattr(self, "_announced", np.zeros(n, bool)),
             arrived=getattr(self, "_arrived", np.zeros(n, bool)),
         )
@@ -321,6 +330,9 @@ class LiveData:
         new._covariances = state.covariances
         new._announced, new._arrived = state.announced, state.arrived
         new.mean_ = state.settled_mean(self.mean, shares=self.selection == "mixture" and self.learn_mean)
+        if self.class_weight is not None and state.arrived.any():
+            shift = new._log_weights(state.training.rows.y, state.training.rows.weights)
+            new.mean_ = np.where(state.arrived, new.mean_ + shift, new.mean_)
         for stale in ("_loo_log_probabilities", "loo_error_", "loo_log_loss_"):
             new.__dict__.pop(stale, None)
         new._changed = getattr(self, "_changed", 0) + changed
@@ -328,6 +340,7 @@ class LiveData:
             new._follow()
         kernels = new._covariances.map(lambda covariance: covariance.kernel)
         new.kernel_ = validation.shown_kernel(kernels, self.kernel, new.classes_)
+        new._show()
         return self._take_over(new)
 
     def _follow(self) -> None:
@@ -336,7 +349,7 @@ class LiveData:
         # Weights of a part of the rows stay: the other rows calibrate sets of classes.
         if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
             return
-        labelled = Labelled(rows.X, rows.y, len(self.classes_), rows.weights)
+        labelled = Labelled(rows.X, rows.y, len(self._class_names), rows.weights)
         self._training = self._training.under(self._reweighed(labelled, mixture))
         self._covariances, self._changed = self._training.covariances, 0
-        self._arrived = self._arrived & (np.bincount(rows.y, minlength=len(self.classes_)) == 0)
+        self._arrived = self._arrived & (np.bincount(rows.y, minlength=len(self._class_names)) == 0)

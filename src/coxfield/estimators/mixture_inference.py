@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
+from numbers import Real
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.decision import StatedScores
-from coxfield.estimators.few_labels import learn_few_labels
+from coxfield.estimators.few_labels import Known, Prepared, learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
+from coxfield.estimators.trivial import warn_if_contradicted
 from coxfield.field.arguments import check_couplings
-from coxfield.graphs.experts import EDGE_RULES as TIES
 from coxfield.graphs.experts import EXPERTS as VOICES
-from coxfield.graphs.experts import n_modes
 from coxfield.graphs.neighbours import listed
 from coxfield.graphs.spectrum import Heat, time_of_rank
-from coxfield.graphs.spectrum import spectrum_of_distances as shape_of_distances
-from coxfield.graphs.spectrum import spectrum_of_graph as shape_of_graph
-from coxfield.graphs.spectrum import spectrum_of_points as shape_of_points
 from coxfield.graphs.suggest import suggest
 from coxfield.utils.numbers import generator, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
-
-    from coxfield.graphs.spectrum import GraphSpectrum as Shape
 
 GRAPHS = ("precomputed", "precomputed_distances")
 FEW = 5000  # points below which one thread is faster than two
@@ -43,15 +39,24 @@ class MixtureInference:
     inference: str
     inference_: str
     mean: Any
+    classes: Any
+    class_prior: Any
     n_jobs: int | None
     verbose: int
     random_state: Any
     classes_: NDArray
     mean_: NDArray
+    _prepared: Prepared
 
     @property
     def _is_graph(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel in GRAPHS
+
+    @property
+    def _resolved(self) -> str:
+        """The inference, where "auto" is left to the kernel."""
+        learns = self.kernel is None or self._is_graph
+        return self.inference if self.inference != "auto" else ("mixture" if learns else "map")
 
     def _check_mixture(self) -> None:
         """Refuse kernels and inferences that do not go together."""
@@ -69,27 +74,52 @@ class MixtureInference:
                 f"inference={self.inference!r} needs a kernel, but kernel is {self.kernel!r}: for a graph use "
                 "coxfield.field.LabelField.from_graph"
             )
+        check_shares(self.class_prior, None)
+        if self.class_prior is not None and self._resolved != "mixture":
+            raise ValueError(
+                f"class_prior is for inference='mixture', but the inference is {self._resolved!r}: give mean, a prior "
+                "bias between classes"
+            )
+        if self.classes is not None and self._resolved != "mixture":
+            raise ValueError(
+                f"classes are announced, but inference={self._resolved!r} needs a label of every class: leave classes "
+                "out, or give kernel=None and inference='mixture'"
+            )
 
-    def _fit_mixture(self, X, codes: NDArray) -> None:
-        n = X.shape[0]
+    @property
+    def _missing(self) -> str:
+        """What is missing for predictions."""
+        if not len(self._few_labels.rows):
+            return "no training point is labelled yet"
+        return f"all labels are of one class, {self.classes_.tolist()[0]!r}, and no other class is announced"
+
+    def _preparation(self, X) -> Prepared:
+        if self.kernel == "precomputed":
+            return Prepared(check_affinities(X), self.kernel)
+        if self.kernel == "precomputed_distances":
+            return Prepared(check_distances(X), self.kernel)
+        return Prepared(X)
+
+    def _learn(self, codes: NDArray, sample_weight, prior) -> None:
+        """Learn from the labels of some points, which are prepared."""
+        Q, n = max(len(self.classes_), 2), len(codes)  # a second class is still to come
+        mean = np.zeros(Q)
+        mean[: len(self.mean_)] = self.mean_
+        known = Known(sample_weight, prior, check_shares(self.class_prior, self.classes_))
         # On few points, waiting for each other costs threads more than they save.
         with threads.alone() if n < FEW else nullcontext():
-            shape = self._shape(X, n_modes(n, len(self.classes_)))
-            few = learn_few_labels(None if self._is_graph else X, codes, shape, self.mean_, verbose=self.verbose)
-        self._few_labels, committee = few, few.committee
+            few = learn_few_labels(self._prepared, codes, mean, known, verbose=self.verbose)
+        self._few_labels = few
+        if len(self.classes_) < 2 or not (len(few.rows) or prior is not None):  # labels are to be asked for first
+            return
+        if few.unexpected is not None:
+            warn_if_contradicted(self.classes_, *few.unexpected)
         self.label_distributions_ = few.distributions
         self.transduction_ = self.classes_[few.distributions.argmax(axis=1)]
-        self.voices_ = dict(zip(VOICES, committee.loudness.tolist(), strict=True))
+        self.voices_ = dict(zip(VOICES, few.committee.loudness.tolist(), strict=True))
         self.members_ = few.table
 
-    def _shape(self, X, count: int) -> Shape:
-        if self.kernel == "precomputed":
-            return shape_of_graph(check_affinities(X), count, self.verbose)
-        if self.kernel == "precomputed_distances":
-            return shape_of_distances(check_distances(X), TIES, count, self.verbose)
-        return shape_of_points(X, TIES, count, self.verbose)
-
-    def _fit_mixture_supervised(self, X, codes: NDArray) -> None:
+    def _fit_mixture_supervised(self, X, codes: NDArray, sample_weight=None) -> None:
         """If all points are labelled, this is the supervised classifier."""
         if self._is_graph:
             raise ValueError(
@@ -98,7 +128,7 @@ class MixtureInference:
             )
         classifier = LGCPClassifier(mean=self.mean, n_jobs=self.n_jobs, verbose=self.verbose)
         self.inference_ = "supervised"
-        self.classifier_ = classifier.fit(X, self.classes_[codes])
+        self.classifier_ = classifier.fit(X, self.classes_[codes], sample_weight=sample_weight)
         self.kernel_ = classifier.kernel_
         self.label_distributions_ = np.eye(len(self.classes_))[codes]
         self.transduction_ = self.classes_[codes]
@@ -110,19 +140,19 @@ class MixtureInference:
         The features, if there are two. Otherwise two principal components of the heat covariance that speaks loudest.
         """
         few = self._few_labels
-        search = getattr(few.shape.join, "search", None)
-        points, frame = getattr(search, "points", None), getattr(search, "frame", None)
+        points = few.prepared.points
         if isinstance(points, np.ndarray) and points.shape[1] == 2:
-            return points if frame is None or frame.origin is None else points * frame.unit + frame.origin
+            return points
         spoken = zip(few.committee.shares.tolist(), few.committee.members, strict=True)
         _, loudest = max(
             ((share, one) for share, one in spoken if one.source >= 0), default=(0, None), key=itemgetter(0)
         )
         if loudest is None:  # only linear covariances speak
-            modes = few.shape.modes[0]
+            modes = few.prepared.views[0].spectrum.modes[0]
             heat = Heat(modes, time_of_rank(modes.values, len(self.classes_)), centred=True)
         else:
-            heat = Heat(few.shape.modes[loudest.source], loudest.parameter, loudest.means)
+            modes = few.prepared.views[loudest.view].spectrum.modes[loudest.source]
+            heat = Heat(modes, loudest.parameter, loudest.means)
         at = PCA(2, svd_solver="covariance_eigh").fit_transform(heat.features().astype(float))
         return at * np.sign(at[np.abs(at).argmax(axis=0), [0, 1]])  # the farthest point is at the right, and above
 
@@ -173,9 +203,11 @@ class MixtureInference:
             raise ValueError(
                 f"n={n} labels are asked for, but only {free} training points have none: give at most {free}"
             )
-        return suggest(few.committee, few.shape, few.distributions, few.rows, n, generator(self.random_state))
+        return suggest(few.features, few.distributions, few.rows, n, generator(self.random_state))
 
     def _mixture_scores(self, X) -> StatedScores:
+        if not hasattr(self, "label_distributions_"):
+            raise ValueError(f"{self._missing}: ask for labels by suggest, and give them to relabel")
         if self._is_graph:
             _check_sign(X, "distances" if self.kernel == "precomputed_distances" else "affinities", "as in fit")
         with np.errstate(divide="ignore"):
@@ -208,3 +240,54 @@ def _check_sign(X, what: str, remedy: str) -> None:
     least = X.min()
     if least < 0:
         raise ValueError(f"precomputed {what} must not be negative, got {least:g}: {remedy}")
+
+
+def check_shares(class_prior, classes: NDArray | None) -> NDArray | None:
+    """Class shares that a user states, adding up to 1; None if there are none, or `classes` are not known yet."""
+    if class_prior is None:
+        return None
+    if isinstance(class_prior, str) and class_prior == "balanced":
+        return None if classes is None else np.full(max(len(classes), 2), 1 / max(len(classes), 2))
+    if not isinstance(class_prior, Mapping):
+        raise ValueError(f"class_prior must be None, 'balanced', or a mapping class -> share, got {class_prior!r}")
+    for name, share in class_prior.items():
+        if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= float(share) < np.inf:
+            raise ValueError(f"class_prior must hold shares from 0 on, got {share!r} for class {name!r}")
+    if not sum(class_prior.values()) > 0:
+        raise ValueError("class_prior is zero everywhere: at least one class must have a share")
+    if classes is None:
+        return None
+    listed = classes.tolist()
+    missing, strange = [c for c in listed if c not in class_prior], [c for c in class_prior if c not in listed]
+    if missing or (strange and len(listed) > 1):
+        what = f"has no share for class {missing[0]!r}" if missing else f"has a share for {strange[0]!r}, not a class"
+        raise ValueError(f"class_prior {what}: give one share for each of {', '.join(map(repr, listed))}")
+    if len(listed) < 2:  # nothing is predicted yet
+        return None
+    shares = np.array([float(class_prior[c]) for c in listed])
+    return shares / shares.sum()
+
+
+def check_prior(prior, classes: NDArray, n: int) -> NDArray | None:
+    """A guess per row as probabilities, shape (n, n_classes). A row that is blank or zero says nothing."""
+    if prior is None:
+        return None
+    names = list(getattr(prior, "columns", prior if isinstance(prior, Mapping) else []))
+    if names:
+        missing = [c for c in classes.tolist() if c not in names]
+        if missing:
+            raise ValueError(f"prior has no column {missing[0]!r}: give a column for each class")
+        prior = np.stack([np.asarray(prior[c], dtype=float) for c in classes.tolist()], axis=1)
+    guess = np.asarray(prior, dtype=float)
+    if guess.shape != (n, len(classes)):
+        raise ValueError(
+            f"prior must have a row per point and a column per class, shape {(n, len(classes))}, got {guess.shape}: "
+            f"the classes are {', '.join(map(repr, classes.tolist()))}"
+        )
+    guess = np.where(np.isnan(guess).all(axis=1, keepdims=True), 1.0, guess)
+    if not np.isfinite(guess).all() or (guess < 0).any():
+        row = int(np.flatnonzero(~(np.isfinite(guess) & (guess >= 0)).all(axis=1))[0])
+        raise ValueError(f"prior must hold probabilities, got {guess[row].tolist()} in row {row}: leave the row blank")
+    guess = np.where(guess.any(axis=1, keepdims=True), guess, 1.0)
+    guess = guess / guess.max(axis=1, keepdims=True)
+    return guess / guess.sum(axis=1, keepdims=True)

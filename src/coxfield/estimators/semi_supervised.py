@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield import threads
 from coxfield.estimators.draws import check_draws
 from coxfield.estimators.label_fields import FieldInference
-from coxfield.estimators.mixture_inference import MixtureInference
+from coxfield.estimators.mixture_inference import MixtureInference, check_prior, check_shares
 from coxfield.estimators.reasons import FewLabelsQuality
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.trivial import warn_if_trivial
-from coxfield.estimators.validation import check_option, check_points, known_class_numbers
+from coxfield.estimators.validation import check_option, check_points, check_weights, known_class_numbers
 from coxfield.kernels.per_class import class_values, rows_named
 from coxfield.progress import stages
 from coxfield.selection.folds import check_folds
 from coxfield.utils.numbers import number_from_zero
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from coxfield.utils.numbers import RandomState
 
@@ -31,7 +31,8 @@ INFERENCES = ("auto", "mixture", "map", "marginals", "perturb_and_map")
 FITTED = (  # attributes that only some fits set
     *("selection_path_", "kernel_", "classifier_"),
     *("result_", "energy_", "lower_bound_", "gap_", "certified_"),
-    *("marginal_errors_", "r_hat_", "members_", "voices_", "_few_labels"),
+    *("marginal_errors_", "r_hat_", "members_", "voices_", "_few_labels", "_prepared"),
+    *("label_distributions_", "transduction_"),
 )
 
 
@@ -78,6 +79,16 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         point is the sum of its couplings divided by its strongest one.
     n_folds : int, default=10
         Folds of the cross validation; at most one per labelled point.
+    categorical_features : "from_dtype", None, or names, places or a mask of columns, default="from_dtype"
+        Columns that are categories, as for `LGCPClassifier`.
+    classes : array-like, default=None
+        Classes that there are, whether they have a label yet or not, for "mixture". Labels in y may name more. None
+        means the classes of y, at least two of them. With classes given, `fit` needs no label at all: `suggest` says
+        which to ask for, and `relabel` takes them. An empty list means that no class is known yet.
+    class_prior : None, "balanced" or mapping class -> share, default=None
+        Known shares of the classes among all points, for "mixture". They move the scores of each class by a constant,
+        so that `label_distributions_` has about these means. Right shares help. Wrong ones do harm, so state only what
+        you know; there is a warning if points and labels contradict them.
     missing_label : int, float, str or None, default=-1
         The mark of an unknown label in y, one value. None, NaN and NaT mean the same.
     tolerance : float, default=1e-9
@@ -169,6 +180,9 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
     0 of 300 wrong
     """
 
+    columns_: Any = None
+    """How the columns of a table become points; None if all are numbers."""
+
     def __init__(
         self,
         kernel: Any = None,
@@ -178,6 +192,9 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         selection: str | None = "cv_error",
         length_scales: ArrayLike | None = None,
         n_folds: int = 10,
+        categorical_features: Any = "from_dtype",
+        classes: ArrayLike | None = None,
+        class_prior: Any = None,
         missing_label: Any = -1,
         tolerance: float = 1e-9,
         n_draws: int | None = None,
@@ -191,6 +208,9 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         self.selection = selection
         self.length_scales = length_scales
         self.n_folds = n_folds
+        self.categorical_features = categorical_features
+        self.classes = classes
+        self.class_prior = class_prior
         self.missing_label = missing_label
         self.tolerance = tolerance
         self.n_draws = n_draws
@@ -202,9 +222,10 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_graph
+        tags.input_tags.allow_nan = tags.input_tags.categorical = not self._is_graph
         return tags
 
-    def fit(self, X, y) -> Self:
+    def fit(self, X, y, sample_weight=None, *, prior=None) -> Self:
         """Label the unlabelled rows.
 
         Parameters
@@ -213,6 +234,13 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
             A graph of shape (n_samples, n_samples) if it is precomputed.
         y : array-like of shape (n_samples,)
             Labels, with `missing_label` where they are unknown.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often a label counts, for "mixture". Weights of rows without a label do not matter. A label of weight
+            0 counts as unknown.
+        prior : array-like of shape (n_samples, n_classes), or table or mapping with a column per class, default=None
+            A guess per row, for "mixture": probabilities of the classes, from an old model or a rule. It multiplies the
+            probabilities, with a power between 0 and 2 that is learned from the labels; 1 if they cannot tell. A blank
+            row has no guess. Columns of an array are in the order of `classes_`. New points have no guess.
 
         Returns
         -------
@@ -222,13 +250,90 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         X = check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        self.classes_, codes = known_class_numbers(y, self.missing_label, X, self)
-        self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
-        learns = self.kernel is None or self._is_graph
-        self.inference_ = self.inference if self.inference != "auto" else ("mixture" if learns else "map")
+        codes, weights, prior = self._set_labels(y, X, sample_weight, prior)
         with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": X}):
-            self._fit_by_inference(X, codes)
+            if self.inference_ == "mixture":
+                self._prepared = self._preparation(X)
+            self._fit_by_inference(X, codes, weights, prior)
         return self
+
+    def relabel(self, y, sample_weight=None, *, prior=None) -> Self:
+        """Take other labels for the same rows: what `fit(X, y)` does, in a small part of its time.
+
+        `fit` keeps all that does not depend on labels, such as the graphs. Only with "mixture". If there are more
+        classes than before and more than eleven, the graphs need more modes, which takes as long as `fit`.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels of the rows of `fit`, with `missing_label` where they are unknown. There may be new classes.
+        sample_weight, prior
+            As in `fit`. Those of `fit` are not kept.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        Start without any label, and ask for three:
+
+        >>> import numpy as np
+        >>> from sklearn.datasets import make_blobs
+        >>> from coxfield import SLGCPClassifier
+        >>> X, truth = make_blobs(150, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+        >>> y = np.full(150, -1)
+        >>> clf = SLGCPClassifier(classes=[], random_state=0).fit(X, y)
+        >>> rows = clf.suggest(3)
+        >>> y[rows] = truth[rows]
+        >>> print(f"{np.mean(clf.relabel(y).transduction_ != truth):.0%} wrong")
+        0% wrong
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_prepared"):
+            raise ValueError(
+                f"relabel needs what inference='mixture' keeps, but this was fitted by {self.inference_!r}: fit again"
+            )
+        self._check_options()
+        prepared = self._prepared
+        codes, weights, prior = self._set_labels(y, prepared.X, sample_weight, prior)
+        for earlier in FITTED:
+            self.__dict__.pop(earlier, None)
+        self._prepared = prepared
+        with stages("relabel", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": prepared.X}):
+            self._fit_by_inference(prepared.X, codes, weights, prior)
+        return self
+
+    def _set_labels(self, y, X, sample_weight, prior) -> tuple[NDArray, NDArray | None, NDArray | None]:
+        """Set the classes, their means and the inference.
+
+        Return the class numbers of the rows, -1 for unknown, and checked weights and guesses.
+        """
+        classes, codes = known_class_numbers(y, self.missing_label, X, self, self.classes)
+        weights = check_weights(sample_weight, X, float)
+        if weights is not None:
+            codes = np.where(weights > 0, codes, -1)
+            if self.classes is None:
+                classes, codes = self._weighted_classes(classes, codes)
+        uneven = weights is not None and np.ptp(weights[weights > 0]) > 0
+        if self._resolved != "mixture" and (uneven or prior is not None):
+            name = "sample_weight with different weights" if prior is None else "prior"
+            raise ValueError(f"{name} needs inference='mixture', but the inference is {self._resolved!r}: leave it out")
+        prior = check_prior(prior, classes, len(codes))
+        check_shares(self.class_prior, classes)
+        self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
+        self.classes_, self.inference_ = classes, self._resolved
+        return codes, weights, prior
+
+    def _weighted_classes(self, classes: NDArray, codes: NDArray) -> tuple[NDArray, NDArray]:
+        """The classes of the rows that have a label and a weight, and the class numbers of all rows."""
+        left = np.unique(codes[codes >= 0])
+        if len(left) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs labels of at least two classes with a weight above 0, got "
+                f"{len(left)} class{'es' if len(left) != 1 else ''}: give sample_weight above 0 to labels of others"
+            )
+        return classes[left], np.where(codes >= 0, np.searchsorted(left, codes), -1)
 
     def _check_options(self) -> None:
         check_option("selection", self.selection, SELECTIONS)
@@ -238,10 +343,13 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         check_draws(self.n_draws, self.inference)
         self._check_mixture()
 
-    def _fit_by_inference(self, X, codes) -> None:
+    def _fit_by_inference(self, X, codes, weights, prior) -> None:
         everything = (codes >= 0).all()
         if self.inference_ == "mixture":
-            self._fit_mixture_supervised(X, codes) if everything else self._fit_mixture(X, codes)
+            if everything:
+                self._fit_mixture_supervised(X, codes, weights)
+            else:
+                self._learn(codes, weights, prior)
         elif everything:
             self._fit_field_supervised(X, codes)
         else:

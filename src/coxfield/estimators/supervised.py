@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,30 +13,30 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.arrays.library import is_dispatched
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import ERASING, Training
 from coxfield.engine.training_rows import TrainingRows
-from coxfield.estimators import scored, validation
+from coxfield.estimators import validation
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
-from coxfield.estimators.reasons import LabelQuality, Reasons
+from coxfield.estimators.reasons import Importance, LabelQuality, Reasons
 from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_parts
+from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
+from coxfield.kernels.radial import check_library
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
 from coxfield.selection.loo import Search
 from coxfield.selection.mixture.bank import bank_of
-from coxfield.selection.mixture.learn import learn_mixture
+from coxfield.selection.mixture.learn import learn_mixture, log_shares
 from coxfield.selection.pseudo_likelihood import learn, starting_points
-from coxfield.utils.numbers import generator
+from coxfield.utils.numbers import generator, positive_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.arrays.store import ArrayScores
     from coxfield.engine.decision import Scores
     from coxfield.estimators.tables import TableColumns
     from coxfield.kernels.mixture import Mixture
@@ -61,6 +63,7 @@ class ChoosesCovariance:
     classes_: NDArray
     mean_: NDArray
     columns_: TableColumns | None
+    class_weight: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
         """The rows that the covariance is chosen from, as a mask; None for all rows."""
@@ -86,7 +89,7 @@ class ChoosesCovariance:
         """The kernels that the selection prefers."""
         kernels = self._given_kernels()
         for kernel in kernels.distinct:
-            recognise(kernel, labelled.X.shape[1])  # refuses wrong kernels before any work is done
+            check_library(recognise(kernel, labelled.X.shape[1]), labelled.X)  # before any work is done
         if self.selection is None:
             return kernels
         return (self._learn if self.selection == "pseudo_likelihood" else self._select)(labelled, kernels)
@@ -121,20 +124,38 @@ class ChoosesCovariance:
             others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         n_categories = 0 if self.columns_ is None else self.columns_.n_categories
-        bank = bank_of(self.kernel, labelled, self.length_scales, n_categories)
+        bank = bank_of(self.kernel, replace(labelled, X=at_home(labelled.X)), self.length_scales, n_categories)
+        for ladder in bank:
+            check_library(ladder.covariance, labelled.X)
         learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
-        return PerClass.shared_by(learned.mixture, len(self.classes_))
+        return PerClass.shared_by(learned.mixture, len(self._class_names))
 
     def _reweighed(self, labelled: Labelled, mixture: Mixture) -> Mixture:
         """The members of a mixture with weights, and means, that fit the rows that are there now."""
-        mean = class_values(self.mean, self.classes_, "mean", default=0.0)
+        mean = class_values(self.mean, self._class_names, "mean", default=0.0)
         ladders, learn_mean, verbose = mixture.ladders, self.learn_mean, self.verbose
         learned = learn_mixture(labelled, ladders, mean, learn_mean=learn_mean, verbose=verbose, known=mixture)
-        self.mean_, self.mixture_ = learned.mean, learned.table
-        self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
+        shift = self._log_weights(labelled.y, labelled.weights)
+        self.mean_, self.mixture_ = learned.mean + shift, learned.table
+        if not shift.any():
+            self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
         return learned.mixture
+
+    def _log_weights(self, y: NDArray, weights: NDArray | None) -> NDArray:
+        """Logarithms of the weights of the classes; 0 if all count the same."""
+        given, names = self.class_weight, self.classes_.tolist()
+        if given is None:
+            return np.zeros(len(names))
+        if isinstance(given, str) and given == "balanced":
+            return -log_shares(y, np.ones(len(y)) if weights is None else weights, len(names)) - np.log(len(names))
+        if not isinstance(given, Mapping):
+            raise ValueError(f"class_weight must be None, 'balanced' or a mapping class -> weight, got {given!r}")
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not a class: the classes are {names}")
+        return np.log([positive_number(f"class_weight of {name!r}", given.get(name, 1.0)) for name in names])
 
     def _learn(self, labelled: Labelled, kernels: PerClass) -> PerClass:
         """The kernels with their free parameters learned by pseudo-likelihood; the means are learned too."""
@@ -150,6 +171,7 @@ class ChoosesCovariance:
         return learned[best].kernels
 
 
+FLOATS = [np.float64, np.float32]
 ARRANGED = ("_training", "_covariances", "_loo_log_probabilities")  # what files omit
 FITTED = (  # attributes that only some fits set
     "selection_path_",
@@ -157,7 +179,6 @@ FITTED = (  # attributes that only some fits set
     "loo_error_",
     "loo_log_loss_",
     "mixture_",
-    "_arrays",
     "_announced",
     "_arrived",
     "_changed",
@@ -165,8 +186,28 @@ FITTED = (  # attributes that only some fits set
 )
 
 
+def _checked_shares(priors, names: list) -> NDArray:
+    """Shares of the classes that add up to 1."""
+    if isinstance(priors, Mapping):
+        if set(priors) != set(names):
+            raise ValueError(f"priors must name all classes, {names}, got {list(priors)}")
+        priors = [priors[name] for name in names]
+    if np.size(priors) != len(names):
+        raise ValueError(f"priors must have a share for each of {len(names)} classes, got {priors!r}")
+    shares = np.array([positive_number(f"the prior of {name!r}", p) for name, p in zip(names, priors, strict=True)])
+    return shares / shares.sum()
+
+
 class LGCPClassifier(
-    ArrayInput, LiveData, Reasons, GuaranteedSets, LabelQuality, ChoosesCovariance, ScoredClassifier, BaseEstimator
+    ArrayInput,
+    LiveData,
+    Reasons,
+    Importance,
+    GuaranteedSets,
+    LabelQuality,
+    ChoosesCovariance,
+    ScoredClassifier,
+    BaseEstimator,
 ):
     r"""Classify by log Gaussian Cox processes, one per class: a probabilistic classifier in closed form.
 
@@ -213,6 +254,11 @@ class LGCPClassifier(
     categorical_features : "from_dtype", None, or names, places or a mask of columns, default="from_dtype"
         Columns that are categories. With "from_dtype" and None these are columns of text and of the types for
         categories. Others can be named, such as codes that are numbers. See `docs/tables.md`.
+    class_weight : None, "balanced", or mapping class -> weight, default=None
+        Weights of the classes, as a shift of their prior probabilities: the odds of two classes are multiplied by the
+        ratio of their weights, and the covariance is chosen as without them. "balanced" makes all classes equally
+        probable beforehand: weights are inverse to the shares of the classes. Classes that a mapping does not name
+        have weight 1. See `with_priors`.
     random_state : int, RandomState, Generator or None, default=None
         How the part is drawn.
     n_jobs : int, default=None
@@ -266,6 +312,7 @@ class LGCPClassifier(
         learn_mean=True,
         selection_part=1.0,
         categorical_features="from_dtype",
+        class_weight=None,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -277,6 +324,7 @@ class LGCPClassifier(
         self.learn_mean = learn_mean
         self.selection_part = selection_part
         self.categorical_features = categorical_features
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -285,7 +333,7 @@ class LGCPClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = tags.input_tags.categorical = True
-        tags.array_api_support = self.selection in scored.SELECTIONS
+        tags.array_api_support = True
         return tags
 
     def fit(self, X, y, sample_weight=None) -> Self:
@@ -321,14 +369,13 @@ class LGCPClassifier(
     def _fit(self, X, y, sample_weight) -> Self:
         validation.check_option("selection", self.selection, SELECTIONS)
         validation.check_share("selection_part", self.selection_part)
-        if is_dispatched(X):
-            return self._fit_arrays(X, y, sample_weight)
-        given = X
-        X, y = validation.check_labelled_points(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        library = Library.of(X) if is_dispatched(X) else NUMPY
+        given, options = X, {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
+        X, y = validation.check_labelled_points(self, detached(X) if library.foreign else X, y, **options)
         weights, all_points = validation.check_weights(sample_weight, X), X
         if weights is not None:
             kept = weights > 0
-            X, y, weights = X[kept], y[kept], weights[kept]
+            X, y, weights = rows_of(X, kept), y[kept], weights[kept]
         self.classes_, codes = validation.class_numbers(y, self)
         self._choose(Labelled(X, codes, len(self.classes_), weights), all_points, own=validation.is_new(X, given))
         return self
@@ -336,6 +383,7 @@ class LGCPClassifier(
     def _choose(self, labelled: Labelled, all_points, *, own: bool) -> None:
         """Choose the covariance and hold the points; `all_points` are those that the user gave, for messages."""
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
+        shift = self._log_weights(labelled.y, labelled.weights)
         self._forget_fit(FITTED)
         chosen_from = self._drawn(labelled)
         some = labelled if chosen_from is None else labelled[chosen_from]
@@ -343,9 +391,64 @@ class LGCPClassifier(
             kernels = self._mixed(some) if self.selection == "mixture" else self._chosen(some)
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
             self._hold(rows, kernels)
-            if self.selection == "pseudo_likelihood":
-                wrong = self._loo_scores().decisions != labelled.y
-                self.loo_error_ = float(np.average(wrong, weights=labelled.weights))
+            self._shift(shift)
+            self._show()
+
+    def _shift(self, shift: NDArray) -> None:
+        """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""
+        self.mean_ = self.mean_ + shift
+        if self.selection is None or (self.selection != "pseudo_likelihood" and not shift.any()):
+            return
+        scores, y, weights = self._loo_scores(), self.y_fit_, self._weights
+        self.loo_error_ = float(np.average(scores.decisions != y, weights=weights))
+        if self.selection == "mixture":
+            of_class = scores.log_probabilities[np.arange(len(y)), y]
+            self.loo_log_loss_ = -float(np.average(of_class, weights=weights))
+
+    def with_priors(self, priors) -> Self:
+        r"""The same classifier where classes have other shares: p(c | x) is multiplied by new share / old share.
+
+        This is exact if rows of a class look the same as in training and only their number differs, as where a
+        disease is rarer than among the patients of a study:
+
+        .. math:: p'(c \mid x) \propto p(c \mid x) \, \pi'_c / \pi_c
+
+        Old shares are those of the training rows, by their weights, whatever `class_weight` is. Nothing is fitted
+        again. Leave-one-out, contributions and label quality are under the new shares too.
+
+        Parameters
+        ----------
+        priors : mapping class -> share, or array-like of shape (n_classes,)
+            Shares of all classes, in the order of `classes_` if it is not a mapping. Only their proportions count.
+
+        Returns
+        -------
+        LGCPClassifier
+            A new object, whose `class_weight` are the ratios of the shares. This one does not change.
+
+        Examples
+        --------
+        >>> from coxfield import LGCPClassifier
+        >>> from coxfield.datasets import load_synth
+        >>> X, y, *_ = load_synth(return_X_y=True)
+        >>> clf = LGCPClassifier().fit(X, y)  # both classes have 125 points
+        >>> rare = clf.with_priors({0: 0.95, 1: 0.05})
+        >>> print(f"{clf.predict_proba(X)[:, 1].mean():.2f} {rare.predict_proba(X)[:, 1].mean():.2f}")
+        0.50 0.38
+        """
+        check_is_fitted(self)
+        self._need_numpy("with_priors")
+        self._refuse_soft_labels("with_priors")
+        rows, names = self._training.rows, self.classes_.tolist()
+        shares = _checked_shares(priors, names)
+        old = np.exp(log_shares(rows.y, rows.counts, len(names)))
+        found = copy(self)  # so that neither forgets rows of the other
+        found.class_weight = dict(zip(names, (shares / old).tolist(), strict=True))
+        for stale in ("loo_error_", "loo_log_loss_", "_loo_log_probabilities"):
+            found.__dict__.pop(stale, None)
+        before = self._log_weights(rows.y, rows.weights)
+        found._shift(found._log_weights(rows.y, rows.weights) - before)
+        return found
 
     def _forget_fit(self, names=(*FITTED, *ARRANGED)) -> None:
         """Forget an earlier fit, of which another one may leave something."""
@@ -373,12 +476,12 @@ class LGCPClassifier(
     @property
     def X_fit_(self) -> Any:  # noqa: N802
         """The training points."""
-        return self._training.rows.X if self._arrays is None else self._arrays.labelled.X
+        return self._training.rows.X
 
     @property
     def y_fit_(self) -> Any:
         """The class number of each training point."""
-        return self._training.rows.y if self._arrays is None else self._arrays.y
+        return self._shown(self._training.rows.y)
 
     @property
     def _weights(self) -> NDArray | None:
@@ -407,29 +510,29 @@ class LGCPClassifier(
         if "X_fit_" in held:
             chosen_from = held.get("_chosen_from")
             rows = TrainingRows.of(held["X_fit_"], held["y_fit_"], held["_weights"], chosen_from, own=False)
-            self._hold(rows, class_kernels(self.kernel_, self.classes_))
+            self._hold(rows, class_kernels(self.kernel_, self._class_names))
 
     @property
     def _precision(self):
-        return self._training.rows.dtype if self._arrays is None else self._arrays.labelled.X.dtype
+        return self._training.rows.dtype
 
     def _queries(self, X):
         """New points after checking them, in the form of the training points."""
         check_is_fitted(self)
-        X = validation.check_points(self, X, accept_sparse="csr", dtype=self._precision, reset=False)
-        return validation.like(X, self._training.rows.like)
+        held = self._training.rows.like
+        form = {} if self._library.foreign else {"accept_sparse": "csr"}
+        X = validation.check_points(self, detached(X), dtype=held.dtype, reset=False, **form)
+        return validation.like(X, held)
 
-    def _scores(self, X) -> Scores | ArrayScores:
-        return self._scores_of(self._queries(X)) if self._arrays is None else self._array_scores(X)
+    def _scores(self, X) -> Scores:
+        return self._scores_of(self._queries(X))
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
-            return scores_in_parts(self._store, self._covariances, self.mean_, X, leave_out)
+            return scores_in_parts(self._store, self._covariances, self._means, X, leave_out)
 
     def _loo_scores(self) -> Any:
         check_is_fitted(self)
-        if self._arrays is not None:
-            return self._loo_array_scores()
         return self._scores_of(self.X_fit_, self._training.rows.numbers)
 
     def loo_class_scores(self) -> NDArray:

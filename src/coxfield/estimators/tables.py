@@ -3,8 +3,10 @@
 A table becomes an array of numbers, followed by columns of categories. A category is one column of 0 and 1 for each of
 its levels, as they are: two rows with different levels are 2 apart in squared distance, which is the mean squared
 difference of a standardised number. So exp(-mismatches / l^2) is the squared exponential on these columns, and a rare
-level counts like any other. A level that was never seen is a mismatch with all others. A blank number is filled in by
-the median, and that it was blank is a category of its own.
+level counts like any other. A level that was never seen is as far from every level as they are from each other: it is
+one more corner of the regular simplex that they are the corners of. A column of booleans is one such column, so a
+category that is already split into booleans, one for each level, gives the same points. A blank number is filled in by
+the median, and that it was blank is a column of its own beside the categories.
 
 Neither pandas nor polars nor pyarrow is imported here. If it is not loaded, no argument is a table of it.
 """
@@ -13,15 +15,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 import reprlib
 import sys
 import warnings
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,18 +31,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_LEVELS = 30  # of a category; rarer ones together are the last
-DIFFERENT = 0.5  # share of rows: with more different words than that, a column is a text, or an id
-FEW_ROWS = 20  # rows of which nobody can say whether a column is an id
-WORDS = 3  # of an id, at most, on average
-APART = math.sqrt(2.0)  # so that rows with a blank, and rows without, are 2 apart in squared distance
-YES = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
+UNIQUE = 0.9  # share of rows: with more different words than that, a column names rows
+FEW_ROWS = 20  # rows of which nobody can say whether a column names them
+WORDS = 3  # of a name, at most, on average; more are a text
+APART = 0.5  # from a blank to the number that stands for it: farther apart was worse, whatever the cause of blanks
 EPOCH = dt.datetime(1970, 1, 1)
+DAY = dt.timedelta(days=1)
+ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 CYCLES = {"day of year": 365.2425, "day of week": 7.0, "hour": 1.0}  # days
 TABLES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
+USED = ("number", "ordered", "date")  # kinds that become numbers
 
 
 class TableError(ValueError):
     """A column that cannot be used: a sentence with its name and the remedy."""
+
+
+class Cells(NamedTuple):
+    """A column as it comes."""
+
+    name: Any
+    values: Sequence
+    kind: str = ""
+    """What its type says: "number", "boolean", "category", "ordered", "date", or nothing."""
+    levels: tuple[str, ...] = ()
+    """Of ordered levels, in their order."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +65,7 @@ class Column:
     name: Any
     """Its name, or its place in an array."""
     kind: str
-    """"number", "yes or no", "ordered", "date", "category", "id" (which is left out) or "empty" (likewise)."""
+    """"number", "boolean", "ordered", "date", "category", "id" (which is left out) or "empty" (likewise)."""
     levels: tuple[str, ...] = ()
     """Of a category, the most common first; of ordered levels, in their order."""
     blanks: bool = False
@@ -65,14 +80,14 @@ class Column:
     @property
     def n_numbers(self) -> int:
         """Columns of numbers."""
-        if self.kind in ("category", "id", "empty"):
-            return 0
-        return 1 + 2 * len(self.cycles)
+        return 1 + 2 * len(self.cycles) if self.kind in USED else 0
 
     @property
     def n_categories(self) -> int:
-        """Columns of categories: its levels, blank, and all other levels; or whether it was blank."""
-        return len(self.levels) + 2 if self.kind == "category" else int(self.blanks and self.n_numbers > 0)
+        """Columns of categories: its levels, blank and rarer levels, if there were any; or whether it was blank."""
+        if self.kind == "category":
+            return len(self.levels) + self.blanks + self.rare
+        return 1 if self.kind == "boolean" else int(self.blanks and self.kind in USED)
 
     def numbers(self, values: Sequence) -> NDArray:
         """Shape (n, n_numbers); NaN where it is blank."""
@@ -80,7 +95,7 @@ class Column:
             return _dates(values, self.cycles, self.name)
         if self.kind == "ordered":
             places = {level: float(k) for k, level in enumerate(self.levels)}
-            return np.array([[places.get(_level(value), math.nan)] for value in values])
+            return np.array([[places.get(_level(value), math.nan)] for value in values], float).reshape(-1, 1)
         return _floats(values, self.name)[:, None]
 
     def filled(self, numbers: NDArray) -> NDArray:
@@ -88,10 +103,16 @@ class Column:
         return np.where(np.isnan(numbers), np.asarray(self.filling), numbers)
 
     def categories(self, values: Sequence) -> NDArray:
-        """Which column is 1, in each row: one of the levels, then blank, then any other level."""
+        """Shape (n, n_categories) of a category or a boolean."""
+        if self.kind == "boolean":
+            return np.nan_to_num(_floats(values, self.name), nan=0.5)[:, None]
+        n = self.n_categories
         places = {level: k for k, level in enumerate(self.levels)}
-        blank, other = len(self.levels), len(self.levels) + 1
-        return np.array([blank if _is_blank(value) else places.get(_level(value), other) for value in values], int)
+        blank = len(self.levels) if self.blanks else n
+        other = n - 1 if self.rare else n
+        found = [blank if _is_blank(value) else places.get(_level(value), other) for value in values]
+        unseen = np.full((1, n), (1 - math.sqrt(1 + n)) / n)
+        return np.concatenate([np.eye(n), unseen])[np.array(found, int)]
 
 
 @dataclass(frozen=True)
@@ -103,23 +124,36 @@ class TableColumns:
     @classmethod
     def of(cls, X: Any, categorical_features: Any = "from_dtype") -> TableColumns | None:
         """What the columns of a table are; None if all are numbers without blanks, so that nothing is to be done."""
+        _check_choice(categorical_features)
         if _are_numbers(X) and _no_choice(categorical_features):
             return None
-        found, chosen = list(_columns(X)), _chosen(categorical_features, X)
-        columns = tuple(_described(name, values, kind, k in chosen) for k, (name, values, kind) in enumerate(found))
-        if all(column.kind == "number" and not column.blanks for column in columns):
+        found = list(_columns(X))
+        chosen = _chosen(categorical_features, [cells.name for cells in found])
+        columns = tuple(_described(cells, k in chosen) for k, cells in enumerate(found))
+        if all(
+            cells.kind == column.kind == "number" and not column.blanks
+            for cells, column in zip(found, columns, strict=True)
+        ):
             return None
-        used = [column for column in columns if column.n_numbers + column.n_categories]
-        if not used:
+        if not any(column.n_numbers + column.n_categories for column in columns):
             raise TableError(f"no column of X can be used: {_listed(columns)}; give at least one feature")
         left = [column.name for column in columns if column.kind == "id"]
         if left:
+            named, it = (f"column {left[0]!r}", "it is") if len(left) == 1 else (f"columns {left!r}", "they are")
             warnings.warn(
-                f"column {left[0]!r} of X names each row by another word, so it is left out as an id: remove it from "
-                "X, or give its words as features",
+                f"{named} of X has another word in nearly every row, so {it} left out as an id: remove it from X, or "
+                "name it in categorical_features",
                 stacklevel=6,
             )
         return cls(columns)
+
+    @classmethod
+    def of_numbers(cls, points: NDArray, names: Sequence) -> TableColumns:
+        """Columns of numbers without blanks, for queries that have some."""
+        filling = np.median(points, axis=0)
+        return cls(
+            tuple(Column(name, "number", filling=(float(one),)) for name, one in zip(names, filling, strict=True))
+        )
 
     @property
     def n_numbers(self) -> int:
@@ -142,25 +176,25 @@ class TableColumns:
     def summary(self) -> str:
         """What the columns are, in a line."""
         kinds = Counter(column.kind for column in self.columns)
-        plural = {"yes or no": "yes or no", "ordered": "ordered", "category": "categories", "empty": "empty"}
+        plural = {"ordered": "ordered", "category": "categories", "empty": "empty"}
         words = [f"{n} {kind if n == 1 else plural.get(kind, kind + 's')}" for kind, n in kinds.items()]
         blank = sum(column.blanks for column in self.columns)
         return ", ".join(words) + (f", blanks in {blank}" if blank else "")
 
     def points(self, X: Any) -> NDArray:
         """The points of a table, shape (n, n_numbers + n_categories)."""
-        n = len(X) if hasattr(X, "__len__") else X.shape[0]
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
         found = np.zeros((n, self.n_numbers + self.n_categories), _precision(X))
         at, after = 0, self.n_numbers
-        for column, (_, values, _) in zip(self.columns, _columns(X), strict=True):
+        for column, cells in zip(self.columns, _columns(X), strict=True):
             if column.n_numbers:
-                numbers = column.numbers(values)
+                numbers = column.numbers(cells.values)
                 found[:, at : at + column.n_numbers] = column.filled(numbers)
                 at += column.n_numbers
                 if column.blanks:
                     found[:, after] = np.isnan(numbers[:, 0]) * APART
             elif column.n_categories:
-                found[np.arange(n), after + column.categories(values)] = 1
+                found[:, after : after + column.n_categories] = column.categories(cells.values)
             after += column.n_categories
         return found
 
@@ -170,23 +204,47 @@ def is_table(X: Any) -> bool:
     return any(isinstance(X, _type(package, name)) for package, name in TABLES)
 
 
+def has_blanks(X: Any) -> bool:
+    """Whether some cells of a table, an array or a list of rows are blank."""
+    if isinstance(X, list | tuple):
+        return any(_is_blank(value) for row in X if isinstance(row, list | tuple) for value in row)
+    if isinstance(X, np.ndarray):
+        return not _are_numbers(X)
+    return is_table(X) and any(_is_blank(value) for cells in _columns(X) for value in cells.values)
+
+
+def as_rows(X: Any) -> Any:
+    """Lists of rows that hold text or blanks, as an array of objects; anything else as it is."""
+    if not isinstance(X, list | tuple) or not all(isinstance(row, list | tuple) for row in X):
+        return X
+    if len({len(row) for row in X}) != 1 or not any(isinstance(v, str) or _is_blank(v) for row in X for v in row):
+        return X
+    found = np.empty((len(X), len(X[0])), object)
+    found[:] = X
+    return found
+
+
 def _type(package: str, name: str) -> Any:
     return getattr(sys.modules.get(package), name, ())
 
 
 def _no_choice(categorical_features: Any) -> bool:
-    if categorical_features is None or isinstance(categorical_features, str):
-        return True
-    return not np.size(categorical_features)
+    return categorical_features is None or isinstance(categorical_features, str) or not np.size(categorical_features)
+
+
+def _check_choice(categorical_features: Any) -> None:
+    if isinstance(categorical_features, str) and categorical_features != "from_dtype":
+        raise ValueError(
+            "categorical_features must be 'from_dtype', None, or a list of names or places or a mask of columns; got "
+            f"{categorical_features!r}"
+        )
 
 
 def _are_numbers(X: Any) -> bool:
     """Whether X is an array of finite numbers, or not a table at all."""
     if is_table(X):
         return False
-    if sparse.issparse(X) or not hasattr(X, "dtype") or not hasattr(X, "shape") or len(X.shape) != 2:
-        return True
-    if not isinstance(X, np.ndarray):  # of another library
+    if not isinstance(X, np.ndarray) or X.ndim != 2:  # sparse, a list, or of another library
         return True
     if X.dtype.kind in "OUS":
         return not any(isinstance(value, str) or _is_blank(value) for value in X.ravel().tolist())
@@ -197,62 +255,54 @@ def _precision(X: Any) -> Any:
     return X.dtype if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
 
 
-def _columns(X: Any) -> Iterator[tuple[Any, Sequence, str]]:
-    """Name, values and kind of each column; the kind is what its type says, "" if that is nothing."""
+def _columns(X: Any) -> Iterator[Cells]:
+    """The columns of a table or an array."""
     if isinstance(X, np.ndarray):
-        yield from ((k, column, "number" if X.dtype.kind in "fiub" else "") for k, column in enumerate(X.T))
+        yield from (Cells(k, column, "number" if X.dtype.kind in "fiub" else "") for k, column in enumerate(X.T))
     elif isinstance(X, _type("polars", "DataFrame")):
-        yield from ((column.name, *_of_polars(column)) for column in X.iter_columns())
+        yield from map(_of_polars, X.iter_columns())
     elif isinstance(X, _type("pyarrow", "Table")):
-        yield from ((name, *_of_arrow(X.column(name))) for name in X.column_names)
+        yield from (_of_arrow(name, X.column(name)) for name in X.column_names)
     else:
-        yield from ((name, *_of_pandas(column)) for name, column in X.items())
+        yield from (_of_pandas(name, column) for name, column in X.items())
 
 
-def _of_polars(column: Any) -> tuple[Sequence, str]:
+def _of_polars(column: Any) -> Cells:
     dtype = column.dtype
     if dtype.is_numeric():
-        return column.to_list() if column.null_count() else column.to_numpy(), "number"
-    if type(dtype).__name__ == "Enum":
-        return column.to_list(), "ordered:" + "\0".join(dtype.categories.to_list())
-    kinds = {"Categorical": "category", "Boolean": "number", "Date": "date", "Datetime": "date"}
-    return column.to_list(), kinds.get(type(dtype).__name__, "")
+        return Cells(column.name, column.to_list() if column.null_count() else column.to_numpy(), "number")
+    kind = type(dtype).__name__
+    kinds = {"Enum": "ordered", "Categorical": "category", "Boolean": "boolean", "Date": "date", "Datetime": "date"}
+    levels = tuple(dtype.categories.to_list()) if kind == "Enum" else ()
+    return Cells(column.name, column.to_list(), kinds.get(kind, ""), levels)
 
 
-def _of_arrow(column: Any) -> tuple[Sequence, str]:
-    name = str(column.type)
-    kind = next((kind for start, kind in ARROW_KINDS.items() if name.startswith(start)), "")
-    return column.to_pylist(), kind
-
-
-ARROW_KINDS = {"dictionary": "category", "bool": "number", "date": "date", "timestamp": "date"} | dict.fromkeys(
+ARROW_KINDS = {"dictionary": "category", "bool": "boolean", "date": "date", "timestamp": "date"} | dict.fromkeys(
     ("int", "uint", "float", "double", "half", "decimal"), "number"
 )
 
 
-def _of_pandas(column: Any) -> tuple[Sequence, str]:
+def _of_arrow(name: str, column: Any) -> Cells:
+    kind = next((kind for start, kind in ARROW_KINDS.items() if str(column.type).startswith(start)), "")
+    return Cells(name, column.to_pylist(), kind)
+
+
+def _of_pandas(name: Any, column: Any) -> Cells:
     dtype = column.dtype
     if hasattr(dtype, "categories"):
-        if dtype.ordered:
-            return column.to_list(), "ordered:" + "\0".join(_level(level) for level in dtype.categories)
-        return column.to_list(), "category"
+        levels = tuple(map(_level, dtype.categories)) if dtype.ordered else ()
+        return Cells(name, column.to_list(), "ordered" if dtype.ordered else "category", levels)
     kind = getattr(dtype, "kind", "O")
     if kind in "iufb":
-        numpy = isinstance(dtype, np.dtype)
-        return column.to_numpy() if numpy else column.to_list(), "number"
-    return column.to_list(), "date" if kind == "M" else ""
+        values = column.to_numpy() if isinstance(dtype, np.dtype) else column.to_list()
+        return Cells(name, values, "boolean" if kind == "b" else "number")
+    return Cells(name, column.to_list(), "date" if kind == "M" else "")
 
 
-def _chosen(categorical_features: Any, X: Any) -> set[int]:
+def _chosen(categorical_features: Any, names: Sequence) -> set[int]:
     """The places of the columns that a user calls categories."""
     if _no_choice(categorical_features):
-        if categorical_features not in (None, "from_dtype"):
-            raise ValueError(
-                "categorical_features must be 'from_dtype', None, or names, places or a mask of columns; got "
-                f"{categorical_features!r}"
-            )
         return set()
-    names = [name for name, _, _ in _columns(X)]
     asked = np.asarray(categorical_features).ravel()
     if asked.dtype.kind == "b":
         if len(asked) != len(names):
@@ -268,53 +318,57 @@ def _chosen(categorical_features: Any, X: Any) -> set[int]:
     return found
 
 
-def _described(name: Any, values: Sequence, kind: str, chosen: bool) -> Column:
+def _described(cells: Cells, chosen: bool) -> Column:
     """What a column is."""
+    name, values, kind, levels = cells
     if chosen or kind == "category":
-        return _category(name, values)
-    if kind.startswith("ordered:"):
-        levels = tuple(kind.removeprefix("ordered:").split("\0"))
+        return _category(cells)
+    if kind == "ordered":
         return _of_numbers(Column(name, "ordered", levels), values)
     if kind == "number":
         return _of_numbers(Column(name, "number"), values)
     present = [value for value in values if not _is_blank(value)]
     if not present:
         return Column(name, "empty")
-    if kind == "date" or all(isinstance(value, dt.date) for value in present):
+    if kind == "boolean" or all(isinstance(value, bool | np.bool_) for value in present):
+        return Column(name, "boolean") if len(present) == len(values) else _category(cells)
+    if kind == "date" or all(isinstance(value, dt.date) or _is_iso(value) for value in present):
         return _of_numbers(Column(name, "date", cycles=_cycles(present)), values)
-    if all(isinstance(value, str) for value in present):
-        words = {value.strip().lower() for value in present}
-        if words <= YES.keys() and len({YES[word] for word in words}) == 2:
-            return _of_numbers(Column(name, "yes or no"), values)
-        if _in_numbers(present):
-            return _of_numbers(Column(name, "number"), values)
-        return _of_words(name, values, present)
-    if any(isinstance(value, str) for value in present) or any(isinstance(value, tuple) for value in present):
-        return _category(name, values)
-    return _of_numbers(Column(name, "number"), values)  # refuses what is not a number
+    words = [value for value in present if isinstance(value, str)]
+    if not words:
+        tuples = any(isinstance(value, tuple) for value in present)
+        return _category(cells) if tuples else _of_numbers(Column(name, "number"), values)  # refuses what is not one
+    numbers = sum(map(_is_number, present))
+    if numbers == len(present):
+        return _of_numbers(Column(name, "number"), values)
+    different = len(set(map(_level, present)))
+    if 2 * numbers > len(present) and different > MOST_LEVELS:
+        _of_numbers(Column(name, "number"), values)  # refuses the first word
+    return _of_words(cells, list(map(_level, present)), different)
 
 
-def _of_words(name: Any, values: Sequence, present: list[str]) -> Column:
-    """A category; an id, if each row has another word; a text is refused."""
-    different = len(set(present))
-    if different <= MOST_LEVELS or len(present) < FEW_ROWS or different <= DIFFERENT * len(present):
-        return _category(name, values)
-    words = np.mean([len(value.split()) for value in present])
-    if different == len(present) and words <= WORDS:
-        return Column(name, "id")
-    raise TableError(
-        f"Column {name!r} of X holds text, {different} different values in {len(present)} rows, such as "
-        f"{reprlib.repr(present[0])}: turn it into numbers, by scikit-learn's TfidfVectorizer or an embedding, name it "
-        "in categorical_features, or leave it out"
-    )
+def _of_words(cells: Cells, present: list[str], different: int) -> Column:
+    """A category; an id, if nearly each row has another word; a text is refused."""
+    if different <= MOST_LEVELS or len(present) < FEW_ROWS:
+        return _category(cells)
+    if np.mean([len(value.split()) for value in present]) > WORDS:
+        raise TableError(
+            f"Column {cells.name!r} of X holds text, {different} different values in {len(present)} rows, such as "
+            f"{reprlib.repr(present[0])}: turn it into numbers, by scikit-learn's TfidfVectorizer or an embedding, "
+            "name it in categorical_features, or leave it out"
+        )
+    return Column(cells.name, "id") if different >= UNIQUE * len(present) else _category(cells)
 
 
-def _category(name: Any, values: Sequence) -> Column:
-    counts = Counter(_level(value) for value in values if not _is_blank(value))
-    common = sorted(counts, key=lambda level: (-counts[level], level))
+def _category(cells: Cells) -> Column:
+    """Levels by their number of rows; of those with the same number, the first in the table first."""
+    counts = Counter(_level(value) for value in cells.values if not _is_blank(value))
+    if not counts:
+        return Column(cells.name, "empty")
+    common = [level for level, _ in counts.most_common()]
     rare = len(common) > MOST_LEVELS
-    blanks = sum(counts.values()) < len(values)
-    return Column(name, "category", tuple(common[: MOST_LEVELS - rare]), blanks, rare=rare)
+    blanks = sum(counts.values()) < len(cells.values)
+    return Column(cells.name, "category", tuple(common[: MOST_LEVELS - rare]), blanks, rare=rare)
 
 
 def _of_numbers(column: Column, values: Sequence) -> Column:
@@ -324,12 +378,20 @@ def _of_numbers(column: Column, values: Sequence) -> Column:
     if blank.all():
         return Column(column.name, "empty")
     filling = np.median(numbers[~blank], axis=0)
-    return Column(column.name, column.kind, column.levels, bool(blank.any()), tuple(filling.tolist()), column.cycles)
+    return replace(column, blanks=bool(blank.any()), filling=tuple(filling.tolist()))
 
 
-def _in_numbers(present: list[str]) -> bool:
+def _is_number(value: Any) -> bool:
     try:
-        return all(math.isfinite(float(value)) for value in present)
+        return math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _is_iso(value: Any) -> bool:
+    """Whether a text is a date that begins like 2024-12-31."""
+    try:
+        return bool(isinstance(value, str) and ISO.fullmatch(value.strip()) and _days(value, None, 0) is not None)
     except ValueError:
         return False
 
@@ -371,9 +433,10 @@ def _floats(values: Sequence, name: Any) -> NDArray:
 def _float(value: Any, row: int, name: Any) -> float:
     if _is_blank(value):
         return math.nan
+    if isinstance(value, dt.timedelta):
+        return value / DAY
     try:
-        word = value.strip().lower() if isinstance(value, str) else ""
-        return YES[word] if word in YES else float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         kind = "complex numbers" if isinstance(value, complex) else "text" if isinstance(value, str) else None
         shown = f"{kind}, {reprlib.repr(value)}" if kind else f"a value of type {type(value).__name__}"
@@ -401,7 +464,7 @@ def _days(value: Any, name: Any, row: int) -> float:
         value = dt.datetime(value.year, value.month, value.day)
     if value.tzinfo is not None:
         value = value.astimezone(dt.UTC).replace(tzinfo=None)
-    return (value - EPOCH) / dt.timedelta(days=1)
+    return (value - EPOCH) / DAY
 
 
 def _dates(values: Sequence, cycles: Sequence[str], name: Any = None) -> NDArray:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+CONTRADICTION = 0.1  # of the points without a label: that many more than stated in a class are worth a warning
 AGREE = 1.1  # up to this R-hat, chains count as agreeing
 
 
@@ -50,4 +51,17 @@ def warn_if_trivial(labels: NDArray, inference: str) -> None:
         "class means that speak for the other classes, or more labels",
         TrivialLabellingWarning,
         stacklevel=4,  # the caller of fit
+    )
+
+
+def warn_if_contradicted(classes: NDArray, stated: NDArray, certain: NDArray) -> None:
+    """Warn if more points are nearly certain to be of a class than the user states."""
+    worst = int((certain - stated).argmax())
+    if certain[worst] <= stated[worst] + CONTRADICTION:
+        return
+    warnings.warn(
+        f"class_prior leaves {stated[worst]:.0%} of the points without a label to class {classes.tolist()[worst]!r}, "
+        f"but {certain[worst]:.0%} are nearly certain to be of it: wrong shares do more harm than none, so check them",
+        UserWarning,
+        stacklevel=2,
     )

@@ -14,8 +14,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
-from coxfield.arrays.library import Library, as_numpy, is_dispatched
-from coxfield.estimators.tables import TableColumns
+from coxfield.estimators.tables import TableColumns, as_rows, has_blanks, is_table
+from coxfield.kernels.namespace import Library, as_numpy, is_dispatched
+from coxfield.kernels.namespace import precision as precision_of
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
@@ -35,19 +36,26 @@ def refuse_columns(X) -> None:
 
     These are refused before scikit-learn sees them, because it turns dates into numbers in some frames.
     """
-    if isinstance(X, _type("polars", "LazyFrame")):
-        raise ValueError("X is a LazyFrame, which holds no rows yet: give X.collect()")
+    _refuse_frame(X)
     if not _is_frame(X):
         return
-    names = list(X.columns)
+    for name, dtype in zip(X.columns, X.dtypes, strict=True):
+        if dtype.is_temporal() if hasattr(dtype, "is_temporal") else dtype.kind in "mM":
+            raise ValueError(_not_numbers(X, name, f"is of type {dtype}"))
+
+
+def _refuse_frame(X) -> None:
+    """Refuse a table without rows or columns, or with two columns of one name."""
+    if isinstance(X, _type("polars", "LazyFrame")):
+        raise ValueError("X is a LazyFrame, which holds no rows yet: give X.collect()")
+    if not is_table(X):
+        return
+    names = list(getattr(X, "column_names", X.columns))  # those of pyarrow have the columns themselves in `columns`
     if not names:
         raise ValueError(f"X has no columns, its shape is {X.shape}: give at least one feature")
     if len(set(names)) < len(names):
         repeated = next(name for k, name in enumerate(names) if name in names[:k])
         raise ValueError(f"X has more than one column {repeated!r}: rename or remove one")
-    for name, dtype in zip(names, X.dtypes, strict=True):
-        if dtype.is_temporal() if hasattr(dtype, "is_temporal") else dtype.kind in "mM":
-            raise ValueError(_not_numbers(X, name, f"is of type {dtype}"))
 
 
 def trouble(X) -> str | None:
@@ -206,10 +214,15 @@ def numbers_among(y: NDArray, classes: NDArray) -> NDArray:
     return np.searchsorted(classes, different)[codes]
 
 
-def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArray]:
-    """The classes, at least two, and the class number of each row, -1 where the label is missing."""
+def known_class_numbers(y, missing_label, X, estimator, announced=None) -> tuple[NDArray, NDArray]:
+    """The classes and the class number of each row, -1 where the label is missing.
+
+    There are at least two classes with a label, unless classes are announced: then any number of rows may have one.
+    """
     _require(y, estimator)
     y, known = separate_labels(y, missing_label, X)
+    if announced is not None:
+        return _with_announced(y, known, missing_label, announced)
     if not known.any():
         raise ValueError(
             f"no point is labelled: every entry of y is missing_label={missing_label!r}; label at least one "
@@ -218,6 +231,27 @@ def known_class_numbers(y, missing_label, X, estimator) -> tuple[NDArray, NDArra
     classes, numbers = class_numbers(y[known], estimator)
     codes = np.full(len(known), -1)
     codes[known] = numbers
+    return classes, codes
+
+
+def _with_announced(y: NDArray, known: NDArray, missing_label, announced) -> tuple[NDArray, NDArray]:
+    """The announced classes and those of the labels, and the class number of each row."""
+    listed = _column(announced)
+    marks = np.flatnonzero([_equal(label, missing_label) for label in _listed(listed)])
+    if len(marks):
+        raise ValueError(
+            f"classes holds missing_label={missing_label!r}, which marks unknown labels: remove it, or give another "
+            "missing_label"
+        )
+    labels = y[known]
+    if len(labels):
+        check_classification_targets(labels)
+    else:
+        labels = _usable(listed, np.ones(len(listed), bool))[:0]
+    named = announced_classes(announced, labels) if len(listed) else labels[:0]
+    classes = np.union1d(named, labels)
+    codes = np.full(len(known), -1)
+    codes[known] = np.searchsorted(classes, labels)
     return classes, codes
 
 
@@ -350,7 +384,7 @@ def check_weights(sample_weight, X, precision=None) -> NDArray | None:
         raise ValueError(f"sample_weight must not be negative, got {weights.min():g}: leave such rows out instead")
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero everywhere: at least one point must count")
-    return _in_proportion(weights).astype(X.dtype if precision is None else precision)
+    return _in_proportion(weights).astype(precision_of(X) if precision is None else precision)
 
 
 def check_added_weights(sample_weight, X) -> NDArray | None:
@@ -382,14 +416,12 @@ def check_points(estimator, X, *, reset: bool = True, **options):
     if reset:
         _check_width(estimator, X)
     _check_dispatch(estimator, X)
-    if get_tags(estimator).input_tags.categorical:
-        if reset:
-            estimator.__dict__.pop("columns_", None)
-            columns = TableColumns.of(X, estimator.categorical_features)
-            if columns is not None:
-                estimator.columns_ = columns
-        if estimator.columns_ is not None:
-            return _table_points(estimator, X, reset, options)
+    tags = get_tags(estimator).input_tags
+    if tags.categorical and not tags.pairwise:
+        X = as_rows(X)
+        columns = _columns_of(estimator, X, reset)
+        if columns is not None:
+            return _table_points(estimator, columns, X, reset, options)
     refuse_columns(X)
     try:
         with np.errstate(invalid="ignore", over="ignore"):  # scikit-learn adds all numbers up to see if one is infinite
@@ -401,10 +433,27 @@ def check_points(estimator, X, *, reset: bool = True, **options):
     raise ValueError(sentence)
 
 
-def _table_points(estimator, X, reset: bool, options: dict):
+def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
+    """How the columns of a table become points; None if there is nothing to do. At the fit, the estimator keeps it."""
+    if reset:
+        estimator.__dict__.pop("columns_", None)
+        _refuse_frame(X)
+        columns = TableColumns.of(X, estimator.categorical_features)
+        if columns is not None:
+            estimator.columns_ = columns
+        return columns
+    columns, points = estimator.columns_, getattr(estimator, "X_fit_", None)
+    if columns is not None or not isinstance(points, np.ndarray) or not has_blanks(X):
+        return columns
+    validate_data(estimator, X, reset=False, skip_check_array=True)
+    names = getattr(estimator, "feature_names_in_", range(points.shape[1]))
+    return TableColumns.of_numbers(points, list(names))  # blanks that come after a fit without any
+
+
+def _table_points(estimator, columns: TableColumns, X, reset: bool, options: dict):
     """Points of a table, in the precision that `options` ask for."""
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
-    X = estimator.columns_.points(X)
+    X = columns.points(X)
     check_array(X, input_name="X")
     allowed = np.atleast_1d(np.asarray(options.get("dtype", X.dtype), dtype=object))
     return X if X.dtype in list(allowed) else X.astype(allowed[0])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scipy import sparse
 
     from coxfield.field.potts import LabelField
-    from coxfield.kernels.protocol import Bound
+    from coxfield.kernels.protocol import KernelPoints
 
 
 NEIGHBOURS = 8  # per node, in the graph to start from
@@ -102,12 +102,12 @@ class Edges:
 NO_EDGES = Edges(np.zeros(0, int), np.zeros(0, int), np.zeros(0))
 
 
-def first_pairs(points: Sequence[Bound], count: int = NEIGHBOURS) -> Pairs:
+def first_pairs(points: Sequence[KernelPoints], count: int = NEIGHBOURS) -> Pairs:
     """The graph to start from: all links if they are listed, otherwise nearest neighbours.
 
     Parameters
     ----------
-    points : sequence of Bound
+    points : sequence of KernelPoints
         The nodes, bound to each of the different covariances.
     count : int
         Neighbours per node.
@@ -116,7 +116,7 @@ def first_pairs(points: Sequence[Bound], count: int = NEIGHBOURS) -> Pairs:
     return nearest_pairs(points[0], count) if links is None else linked_pairs(sum(links[1:], start=links[0]))
 
 
-def listed_links(points: Sequence[Bound]) -> list[sparse.csr_array] | None:
+def listed_links(points: Sequence[KernelPoints]) -> list[sparse.csr_array] | None:
     """The links of each covariance, if all covariances list them."""
     found = [bound.links() for bound in points]
     links = [one for one in found if one is not None]
@@ -131,7 +131,7 @@ def linked_pairs(links: sparse.csr_array) -> Pairs:
     return Pairs(n, np.sort(i[once] * n + j[once]), complete=True)
 
 
-def nearest_pairs(points: Bound, count: int = NEIGHBOURS) -> Pairs:
+def nearest_pairs(points: KernelPoints, count: int = NEIGHBOURS) -> Pairs:
     """Pairs of points where one point is among the neighbours of the other."""
     n = len(points)
     if n <= count + 1:
@@ -148,7 +148,7 @@ class Coupling:
     mask admits them. Without `zeros` C0 is 0.
     """
 
-    points: tuple[Bound, ...]
+    points: tuple[KernelPoints, ...]
     """The nodes, bound to each of the different covariances."""
     one: int
     """Number of the covariance of x = 1."""

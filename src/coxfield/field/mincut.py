@@ -23,7 +23,7 @@ import numpy as np
 from coxfield.engine.weights import over_rows, tile_shape
 from coxfield.field.edges import NO_EDGES, Edges
 from coxfield.field.maxflow import min_cut
-from coxfield.kernels.protocol import cross_out
+from coxfield.kernels.namespace import cross_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy import sparse
 
-    from coxfield.kernels.protocol import Bound, Covariance
+    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 ENUMERABLE = 2**22  # labellings that may be held at once: 12 nodes of three classes have half a million
 
@@ -70,7 +70,7 @@ class LabelField:
     X: NDArray | sparse.csr_array
     """The n unlabelled points."""
     covariances: PerClass[Covariance]
-    points: tuple[Bound, ...]
+    points: tuple[KernelPoints, ...]
     """The points, bound to each of the different covariances."""
     relative_unary: NDArray
     """u_i(c) - `common_unary`, shape (n, Q). Beside C(0)/2 a coupling of 1e-14 would lose digits, but it may decide."""
@@ -156,7 +156,9 @@ class LabelField:
         return replace(field, relative_unary=relative, common_unary=field.common_unary + least)
 
     @classmethod
-    def of_bound(cls, X, covariances: PerClass[Covariance], points: tuple[Bound, ...], labels, means) -> LabelField:
+    def of_bound(
+        cls, X, covariances: PerClass[Covariance], points: tuple[KernelPoints, ...], labels, means
+    ) -> LabelField:
         """`from_points` for points that are already bound, without checks."""
         known, nodes = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
         free = tuple(bound[nodes] for bound in points)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.field.potts import LabelField
-    from coxfield.kernels.protocol import Bound
+    from coxfield.kernels.protocol import KernelPoints
 
 LINKS = 2**19  # per block: with fewer, a block costs more than its links
 
@@ -58,7 +58,7 @@ class CouplingRows(Protocol):
 class DenseRows:
     """Couplings between all pairs; `CouplingRows` says what the methods are for."""
 
-    points: tuple[Bound, ...]
+    points: tuple[KernelPoints, ...]
     """The nodes, bound to each of the different covariances."""
     users: NDArray
     """Whether each class uses each covariance, shape (n_covariances, Q)."""

@@ -154,9 +154,15 @@ class Window:
         """Points drawn uniformly from the window, shape (n, d)."""
         return rng.uniform(self.low, self.high, size=(n, self.dimension))
 
-    def cell_volumes(self, shape: tuple[int, ...]) -> np.ndarray:
-        """How much of each cell lies in the window, if the box `sides` is cut into a grid of equal cells."""
-        return np.full(shape, float(np.prod(self.lengths / shape)))
+    def cell_volumes(self, shape: tuple[int, ...], box: Window | None = None) -> np.ndarray:
+        """How much of each cell lies in the window, if a box is cut into a grid of equal cells; its own by default."""
+        if box is None or box.sides == self.sides:
+            return np.full(shape, float(np.prod(self.lengths / shape)))
+        volumes = np.ones(())
+        for (low, high), side, n in zip(self.sides, box.sides, shape, strict=True):
+            ends = np.clip(np.linspace(*side, n + 1), low, high)
+            volumes = np.multiply.outer(volumes, np.diff(ends))
+        return volumes
 
     def _name(self) -> str:
         return str(self.sides)
@@ -269,10 +275,11 @@ class PolygonWindow(Window):
             found = np.concatenate([found, more[self.contains(more)]])
         return found[:n]
 
-    def cell_volumes(self, shape: tuple[int, ...]) -> np.ndarray:
-        """How much of each cell of a grid over the box lies in the polygon."""
+    def cell_volumes(self, shape: tuple[int, ...], box: Window | None = None) -> np.ndarray:
+        """How much of each cell of a grid over a box lies in the polygon; over its own box by default."""
         shapely = _shapely()
-        x, y = (np.linspace(*side, n + 1) for side, n in zip(self.sides, shape, strict=True))
+        sides = (self if box is None else box).sides
+        x, y = (np.linspace(*side, n + 1) for side, n in zip(sides, shape, strict=True))
         cells = shapely.box(*np.broadcast_arrays(x[:-1, None], y[None, :-1], x[1:, None], y[None, 1:]))
         return shapely.area(shapely.intersection(cells, self.geometry))
 

@@ -1,8 +1,7 @@
 r"""The model of `SLGCPClassifier`: three experts on covariances of all points, and their stacking weights.
 
-The members are heat covariances of several graphs at several times, and linear covariances, as unit features. A
-covariance is the inner product of features, so a class sum is one product of features with the sum of the features of
-the class, and no matrix of all pairs is formed. Each expert combines the class sums S_m of the members:
+The members are heat covariances of several graphs at several times, and linear covariances; see `bank`. Each expert
+combines the class sums S_m of the members:
 
 1. `Average`: member m at strength b predicts with softmax(mu + b S_m). Its weight is the product of two factors. One is
    the probability that it gives to each label from the others, by leave-one-out. The other is a prior exp(-R / n),
@@ -23,168 +22,43 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from sklearn.utils import gen_batches
 
-from coxfield.graphs.neighbours import EdgeRule
-from coxfield.graphs.spectrum import Heat, time_of_rank
+from coxfield.graphs.bank import TIED
 from coxfield.selection.mixture.concave import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.spectrum import Axes, Modes
+    from coxfield.graphs.bank import Given, Judged, Member, MemberSums
 
 
-# Few neighbours follow thin shapes, and many follow clouds. With one scale and a sharp rule, edges do not cross gaps.
-EDGE_RULES = (
-    EdgeRule(5),
-    EdgeRule(40),
-    EdgeRule(10, sharpness=4.0, common=True),
-    EdgeRule(10, sharpness=10.0, common=True),
-)
-MULTIPLES = (1.2, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of Q - 1: effective ranks
-LEAST_MODES = 64
-MODES_PER_CLASS = 6
-RESOLVED = 0.6  # effective ranks up to this share of the modes are those of all modes
-SHRINKAGES = (0.03, 0.1, 0.3, 1.0)
 STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
 ROUNDING = 16  # units of the last digit by which class sums may differ by rounding alone
+LEAST_MEAN = -300.0  # relative to the largest: e to this power is a normal number, and excludes a class
+ROWS = 4096  # points at a time, so that what is added up stays near the processor
 VANISHED = 1e-30  # spread of class sums that say nothing; covariances have a variance of 1
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 PRIOR = 10.0  # labels that the prior of the stacking weights is worth
+LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which the second expert may mix clusters
+MOST_ALONE = 0.25  # prior weight of the third expert, at most; a third of all harms pictures with few labels
+HALF_ALONE = 20.0  # labels per class at which its prior weight would be a quarter
+REFUTED = 0.85  # of its prior weight: with less, the third expert is not heard
+BEYOND = 1.5  # errors to expect at one label per class, for each disagreement of a member with the average
+LEAST_DOUBT = 0.01  # share of errors to expect if all members agree
+MOST_SHARPNESS = 8.0
+SOFTNESS = 0.03  # of known class shares: so far may the mean be from the share, for each nat that scores are moved
+NEWTON_STEPS, LONGEST_STEP = 100, 2.0
+MOST_TRUST = 2.0  # power of a guess, at most
 ROUNDS = 500  # of the stacking weights, at most
 TOLERANCE = 1e-9  # change of a stacking weight at which rounds end
 SMALLEST = 1e-9  # probability of a label that an expert excludes
 IMAGINED = 5.0  # labels more in each class when shares are counted: labels are often asked for, and not drawn
 EXPERTS = ("average", "mixture", "labelled points alone")
-
-
-@dataclass(frozen=True)
-class Member:
-    """One covariance of the bank."""
-
-    source: int
-    """Index of its graph; -1 for linear covariances."""
-    rank: float
-    """Effective rank."""
-    parameter: float
-    """The time t of a heat covariance, or the shrinkage h of a linear one."""
-    means: bool
-    """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
-
-
-def n_modes(n_points: int, n_classes: int) -> int:
-    """How many modes of a graph are computed."""
-    return min(n_points, max(LEAST_MODES, MODES_PER_CLASS * (n_classes - 1)))
-
-
-def graph_members(source: int, modes: Modes, n_classes: int) -> Iterator[tuple[Member, NDArray]]:
-    """Heat covariances of a graph, with and without mode 0, and their features."""
-    if len(modes) < 2:
-        return
-    n = len(modes.vectors)
-    most = min(n / 4, RESOLVED * len(modes)) if len(modes) < n else n / 4
-    ranks = [(n_classes - 1) * multiple for multiple in MULTIPLES]
-    ranks = [rank for rank in ranks if rank <= most] or ranks[:1]
-    times: dict[float, float] = {}
-    for rank in ranks:
-        times.setdefault(time_of_rank(modes.values, rank), rank)  # a graph that falls apart repeats its longest time
-    for time, rank in times.items():
-        for centred in (False, True):
-            yield Member(source, rank, time, centred), Heat(modes, time, centred).features()
-
-
-def linear_members(axes: Axes, coordinates: NDArray) -> Iterator[tuple[Member, NDArray]]:
-    """Linear covariances at several shrinkages, and their features."""
-    if not axes.variances.any():
-        return
-    for share in SHRINKAGES:
-        yield Member(-1, axes.rank(share), share, True), axes.features(coordinates, share)
-
-
-@dataclass(frozen=True)
-class Given:
-    """The labelled points."""
-
-    rows: NDArray
-    """Their rows among all points."""
-    y: NDArray
-    n_classes: int
-
-    @property
-    def counts(self) -> NDArray:
-        """Labelled points per class."""
-        return np.bincount(self.y, minlength=self.n_classes)
-
-    @property
-    def indicators(self) -> NDArray:
-        """1 where a labelled point has the class, shape (n_labelled, n_classes)."""
-        return np.eye(self.n_classes)[self.y]
-
-    @property
-    def judged(self) -> Judged:
-        """What leave-one-out can judge."""
-        classes = np.flatnonzero(self.counts > 1)
-        rows = np.flatnonzero(np.isin(self.y, classes) & (len(classes) > 1))
-        return Judged(rows, classes, np.searchsorted(classes, self.y[rows]))
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Labels that leave-one-out can judge: those of classes with several labels, among these classes.
-
-    The only label of its class would be predicted without any point of its class, which is evidence against every
-    member. So such labels do not count. Their classes do not count either: otherwise the member would win that never
-    names them.
-    """
-
-    rows: NDArray
-    """Of the labelled points."""
-    classes: NDArray
-    y: NDArray
-    """Numbers of the labels among these classes."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def among(self, left_out: NDArray) -> NDArray:
-        """The rows and classes that count, of an array of shape (n_labelled, n_classes)."""
-        return left_out[np.ix_(self.rows, self.classes)]
-
-    def own(self, probabilities: NDArray) -> NDArray:
-        """The probability of each label that counts, given that it is one of these classes."""
-        some = self.among(probabilities)
-        return some[np.arange(len(self)), self.y] / np.maximum(some.sum(axis=1), np.finfo(float).tiny)
-
-
-@dataclass(frozen=True)
-class MemberSums:
-    """Class sums of one member."""
-
-    whole: NDArray
-    """At all points, shape (n, n_classes)."""
-    left_out: NDArray
-    """At the labelled points without themselves, shape (n_labelled, n_classes)."""
-    directions: NDArray
-    """What features are multiplied with to give class sums, shape (n_features, n_classes)."""
-
-
-def member_sums(features: NDArray, given: Given, *, means: bool) -> MemberSums:
-    """Class sums, or class means, of the covariance that is the inner product of unit features.
-
-    Means are sums divided by the number of points in the class. The number leaves out the point itself where the sum
-    does. A covariance that takes negative values would favour the larger class on both sides. Other sums are
-    divided by the root of the number: labels are often asked for, and their numbers say little about the classes.
-    """
-    own, indicators = features[given.rows], given.indicators.astype(features.dtype)
-    power = 1.0 if means else 0.5
-    directions = own.T @ indicators
-    left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
-    left_out = left_out / np.maximum(given.counts - given.indicators, 1) ** power
-    directions = directions / (given.counts**power).astype(features.dtype)
-    return MemberSums(features @ directions, left_out.astype(float), directions)
 
 
 @dataclass(frozen=True)
@@ -204,11 +78,29 @@ class Average:
 
     def probabilities(self, sums: Sequence[NDArray]) -> NDArray:
         """The average over members and strengths; `sums` has the class sums of each member."""
-        total = 0.0
-        for m in self.members:
-            for s in np.flatnonzero(self.weights[m]):
-                total = total + self.weights[m, s] * softmax(self.strengths[m, s] * sums[m] + self.mean, axis=1)
-        return np.asarray(total)
+        total = np.zeros(sums[0].shape)
+        for part in gen_batches(len(total), ROWS) if len(total) else ():
+            for m in self.members.tolist():
+                self._add(total[part], m, sums[m][part])
+        return total * self._factors
+
+    @property
+    def _factors(self) -> NDArray:
+        """exp(mean), with a floor that keeps sums of products with it above 0."""
+        return np.exp(np.maximum(self.mean - self.mean.max(), LEAST_MEAN))
+
+    def _add(self, total: NDArray, m: int, sums: NDArray) -> None:
+        """Add what a member says at all strengths, but for the factors of the classes.
+
+        Each strength is twice the one before. So one exponential is enough: its squares are the others.
+        """
+        powers = np.exp(self.strengths[m, 0] * (sums - sums.max(axis=1, keepdims=True)))
+        factors, weights = self._factors, self.weights[m]
+        for s in range(np.flatnonzero(weights)[-1] + 1):
+            if s > 0:
+                powers *= powers
+            if weights[s] > 0:
+                total += powers * (weights[s] / (powers @ factors))[:, None]
 
 
 def average(sums: Sequence[MemberSums], ranks: NDArray, given: Given, mean: NDArray) -> Average:
@@ -225,7 +117,7 @@ def average(sums: Sequence[MemberSums], ranks: NDArray, given: Given, mean: NDAr
     """
     strengths = np.stack([STRENGTHS / _spread(one.whole) for one in sums])
     logs = np.stack([_log_likelihoods(one, of_one, given, mean) for one, of_one in zip(sums, strengths, strict=True)])
-    logs -= (ranks / len(given.y))[:, None]
+    logs -= (ranks / max(len(given.y), given.n_classes))[:, None]  # a class without a label counts as one label
     weights = softmax(logs)
     weights = np.where(weights >= NEGLIGIBLE * weights.max(), weights, 0)
     return Average(strengths, weights / weights.sum(), mean)
@@ -248,7 +140,8 @@ def _log_likelihoods(sums: MemberSums, strengths: NDArray, given: Given, mean: N
     if not len(judged):
         return np.zeros(len(strengths))
     left_out, mean, rows = judged.among(sums.left_out), mean[judged.classes], np.arange(len(judged))
-    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y].sum() for b in strengths])
+    counted = given.counted[judged.rows]
+    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y] @ counted for b in strengths])
 
 
 @dataclass(frozen=True)
@@ -266,19 +159,24 @@ class Blend:
         return softmax(scores, axis=1)
 
 
-def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray) -> Blend:
+def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray, allowed: NDArray | None = None) -> Blend:
     """The mixture that leave-one-out prefers. The class means stay: few labels do not tell how frequent classes are.
 
     Only labels that can be judged count; see `Judged`.
     """
     judged = given.judged
-    left_out = np.stack([judged.among(one.left_out) for one in sums])
-    problem = Problem.of(left_out, judged.y, np.ones(len(judged)), mean[judged.classes])
-    return Blend(problem.solve(learn_mean=False).weights, mean)
+    chosen = np.arange(len(sums)) if allowed is None else np.flatnonzero(allowed)
+    left_out = np.stack([judged.among(sums[m].left_out) for m in chosen.tolist()])
+    problem = Problem.of(left_out, judged.y, given.counted[judged.rows], mean[judged.classes])
+    weights = np.zeros(len(sums))
+    weights[chosen] = problem.solve(learn_mean=False).weights
+    return Blend(weights, mean)
 
 
-def stack(probabilities: NDArray) -> NDArray:
+def stack(probabilities: NDArray, prior: NDArray | None = None, counted: NDArray | None = None) -> NDArray:
     """Stacking weights of experts from the probabilities that each gives to the labels, shape (experts, labels).
+
+    `prior` has the weights without any label; by default they are equal. `counted` says how often each label counts.
 
     Examples
     --------
@@ -288,10 +186,12 @@ def stack(probabilities: NDArray) -> NDArray:
     array([0.46, 0.54])
     """
     likely = np.maximum(probabilities, SMALLEST)
-    weights = np.full(len(likely), 1 / len(likely))
+    prior = np.full(len(likely), 1 / len(likely)) if prior is None else prior
+    counted = np.ones(likely.shape[1]) if counted is None else counted
+    weights = prior
     for _ in range(ROUNDS):
         parts = weights[:, None] * likely
-        counts = (parts / parts.sum(axis=0)).sum(axis=1) + PRIOR / len(likely)
+        counts = (parts / parts.sum(axis=0)) @ counted + PRIOR * prior
         new = counts / counts.sum()
         done = np.abs(new - weights).max() <= TOLERANCE
         weights = new
@@ -326,6 +226,8 @@ class Experts:
     """None if no label can be judged."""
     loudness: NDArray
     """Stacking weight of each expert in the order of `EXPERTS`; 0 for experts that are absent."""
+    sharpness: float = 1.0
+    """Power of the probabilities, above 1 if no label can be judged; see `agreement_sharpness`."""
 
     def probabilities(self, sums: Sequence[NDArray], supervised: NDArray | None = None) -> NDArray:
         """Probabilities of all experts together, from the class sums of all members and those of the third expert."""
@@ -334,7 +236,7 @@ class Experts:
             total += self.loudness[1] * self.blend.probabilities(sums)
         if supervised is not None:
             total += self.loudness[2] * supervised
-        return total / total.sum(axis=1, keepdims=True)
+        return powers(total, self.sharpness)
 
     @property
     def shares(self) -> NDArray:
@@ -370,10 +272,15 @@ def learn_experts(
     counts = given.counts + IMAGINED
     centre = mean + np.log(counts / counts.sum())
     first = average(sums, np.array([member.rank for member in members]), given, centre)
-    second = blend(sums, given, centre) if len(given.judged) else None
+    second = None
+    if len(given.judged):
+        mixed = np.array([member.source > TIED for member in members])  # clusters need more labels
+        enough = len(given.y) >= max(LEAST_MIXED, MIXED_PER_CLASS * given.n_classes)
+        second = blend(sums, given, centre, None if enough else mixed)
     weights = _stacking_weights(first, second, supervised, sums, given)
     alive = first.weights.any(axis=1) | (False if second is None else second.weights > 0)
     kept = np.flatnonzero(alive).tolist()
+    sharpness = agreement_sharpness(first, [one.whole for one in sums]) if second is None and len(given.y) else 1.0
     return Experts(
         tuple(members[m] for m in kept),
         tuple(sums[m].whole for m in kept),
@@ -382,7 +289,36 @@ def learn_experts(
         replace(first, strengths=first.strengths[kept], weights=first.weights[kept]),
         None if second is None else replace(second, weights=second.weights[kept]),
         weights,
+        sharpness,
     )
+
+
+def powers(probabilities: NDArray, power: float) -> NDArray:
+    """Powers of the probabilities in each row, scaled to add up to 1."""
+    largest = probabilities.max(axis=1, keepdims=True)
+    found = (probabilities / largest) ** power
+    return found / found.sum(axis=1, keepdims=True)
+
+
+def agreement_sharpness(one: Average, sums: Sequence[NDArray]) -> float:
+    """The power of the probabilities that makes them as certain as the members agree, at least 1.
+
+    If no label can be judged, all strengths speak alike, and their average is far too modest. But members that are
+    often wrong disagree with each other. The share of points at which a member names another class than the average
+    does, times `BEYOND`, is the share of errors to expect.
+    """
+    p = one.probabilities(sums)
+    best, shares = p.argmax(axis=1), one.weights.sum(axis=1)
+    apart = sum(shares[m] * float(np.mean(sums[m].argmax(axis=1) != best)) for m in one.members.tolist())
+    target = max(BEYOND * apart, LEAST_DOUBT)
+    low, high = 0.0, np.log(MOST_SHARPNESS)
+    if (1 - p.max(axis=1)).mean() <= target:
+        return 1.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        doubt = (1 - powers(p, np.exp(middle)).max(axis=1)).mean()
+        low, high = (middle, high) if doubt > target else (low, middle)
+    return float(np.exp(low))
 
 
 def _stacking_weights(
@@ -394,8 +330,58 @@ def _stacking_weights(
         return np.array([1.0, 0.0, 0.0])
     left_out = [one.left_out for one in sums]
     experts = [first.probabilities(left_out), second.probabilities(left_out)]
+    prior = np.full(2, 0.5)
     if supervised is not None:
         experts.append(supervised.left_out)
+        per_class = len(given.y) / given.n_classes
+        third = min(MOST_ALONE, per_class / (2 * (per_class + HALF_ALONE)))
+        prior = np.array([(1 - third) / 2, (1 - third) / 2, third])
+    own = np.stack([judged.own(expert) for expert in experts])
     weights = np.zeros(len(EXPERTS))
-    weights[: len(experts)] = stack(np.stack([judged.own(expert) for expert in experts]))
+    counted = given.counted[judged.rows]
+    weights[: len(experts)] = stack(own, prior, counted)
+    if weights[2] < REFUTED * prior[-1]:  # labels speak against it, and what the prior leaves of it would do harm
+        weights = np.array([*stack(own[:2], None, counted), 0.0])
     return weights
+
+
+def meet_shares(probabilities: NDArray, shares: NDArray) -> NDArray:
+    """What to add to the log probabilities of the classes, so that their means over the points are about `shares`.
+
+    It is the minimum of mean lse(log p + d) - shares . d + softness / 2 |d|^2, found by Newton's method. There, the
+    mean of the probabilities of a class differs from its share by the softness times d.
+
+    Examples
+    --------
+    >>> p = np.array([[0.5, 0.5], [0.9, 0.1]])
+    >>> d = meet_shares(p, np.array([0.5, 0.5]))
+    >>> mean = powers(p * np.exp(d), 1.0).mean(axis=0)
+    >>> np.allclose(mean, 0.5 - SOFTNESS * d)
+    True
+    """
+    logs, d = np.log(np.maximum(probabilities, np.finfo(float).tiny)), np.zeros(len(shares))
+    for _ in range(NEWTON_STEPS):
+        p = softmax(logs + d, axis=1)
+        gradient = p.mean(axis=0) - shares + SOFTNESS * d
+        if np.abs(gradient).max() < TOLERANCE:
+            break
+        hessian = np.diag(p.mean(axis=0)) - p.T @ p / len(p) + SOFTNESS * np.eye(len(d))
+        step = np.linalg.solve(hessian, gradient)
+        d = d - step / max(1.0, np.abs(step).max() / LONGEST_STEP)
+    return d
+
+
+def prior_strength(left_out: NDArray, prior: NDArray, judged: Judged) -> float:
+    """The power of a guess that makes the labels most probable, each from the others and its guess.
+
+    Without labels that can be judged it is 1: the guess is taken at its word.
+    """
+    if not len(judged):
+        return 1.0
+    logs, guess = (judged.among(np.log(np.maximum(p, SMALLEST))) for p in (left_out, prior))
+    rows = np.arange(len(judged))
+
+    def loss(power: float) -> float:
+        return float(2 * (power - 1) ** 2 - log_softmax(logs + power * guess, axis=1)[rows, judged.y].sum())
+
+    return float(minimize_scalar(loss, bounds=(0.0, MOST_TRUST), method="bounded").x)

@@ -74,6 +74,10 @@ class Modes:
     def __len__(self) -> int:
         return len(self.values)
 
+    def lowest(self, count: int) -> Modes:
+        """At most `count` of them."""
+        return self if count >= len(self) else Modes(self.values[:count], self.vectors[:, :count])
+
 
 def lowest_modes(affinity: sparse.csr_array, count: int, step: Callable[[], None] | None = None) -> Modes:
     """The `count` lowest modes of a symmetric graph, or all if it has no more points.
@@ -257,14 +261,19 @@ class Heat:
     centred: bool = False
     """Whether mode 0 is left out."""
 
-    def features(self, rows=slice(None)) -> NDArray:
-        """Unit vectors whose inner products are the covariances; zero for a point that no mode reaches."""
+    @property
+    def weights(self) -> NDArray:
+        """Of the modes, before features are scaled to length 1."""
         values = self.modes.values
         first = values[1] if self.centred and len(values) > 1 else values[0]
         weights = np.exp(-self.time / 2 * np.maximum(values - first, 0))  # a common factor falls out
         if self.centred:
             weights[0] = 0
-        return unit_rows(self.modes.vectors[rows] * weights.astype(self.modes.vectors.dtype))
+        return weights
+
+    def features(self, rows=slice(None)) -> NDArray:
+        """Unit vectors whose inner products are the covariances; zero for a point that no mode reaches."""
+        return unit_rows(self.modes.vectors[rows] * self.weights.astype(self.modes.vectors.dtype))
 
     def columns(self, rows) -> NDArray:
         """The covariances of all points with some points, shape (n, number of rows)."""
@@ -334,11 +343,14 @@ class Axes:
         squares = float((g**2).sum())
         return float(g.sum() ** 2 / squares) if squares > 0 else 1.0
 
+    def weights(self, share: float) -> NDArray:
+        """Of the coordinates, before features are scaled to length 1."""
+        shrunk = self.shrunk(share)
+        return np.divide(1, np.sqrt(shrunk), out=np.zeros_like(shrunk), where=shrunk > 0)
+
     def features(self, coordinates: NDArray, share: float) -> NDArray:
         """Unit vectors whose inner products are the covariances, from the coordinates of points."""
-        shrunk = self.shrunk(share)
-        weights = np.divide(1, np.sqrt(shrunk), out=np.zeros_like(shrunk), where=shrunk > 0)
-        return unit_rows(coordinates * weights.astype(coordinates.dtype))
+        return unit_rows(coordinates * self.weights(share).astype(coordinates.dtype))
 
 
 @dataclass(frozen=True)

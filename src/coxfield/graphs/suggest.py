@@ -15,21 +15,16 @@ Two samples keep it fast: points that could be asked for, and points x' over whi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import linalg
 from scipy.special import entr
 
-from coxfield.graphs.neighbours import Frame, Search
-from coxfield.graphs.spectrum import Heat
-
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Callable
 
-    from coxfield.graphs.experts import Experts
-    from coxfield.graphs.spectrum import GraphSpectrum
+    from numpy.typing import NDArray
 
 
 NOISE = 0.1  # s, relative to the variance before the first label; from 0.01 to 1 it hardly matters
@@ -40,8 +35,7 @@ AT_ONCE = 100  # questions after which candidates are drawn anew
 
 
 def suggest(
-    experts: Experts,
-    spectrum: GraphSpectrum,
+    features: Callable[[NDArray], NDArray],
     distributions: NDArray,
     labelled: NDArray,
     n: int,
@@ -51,9 +45,8 @@ def suggest(
 
     Parameters
     ----------
-    experts : Experts
-    spectrum : GraphSpectrum
-        The graphs behind its members.
+    features : callable
+        It takes row numbers, and returns vectors whose inner products are the covariance of the experts.
     distributions : array of shape (n_points, n_classes)
         What the experts say about all points.
     labelled : array of row numbers
@@ -69,39 +62,15 @@ def suggest(
     while len(asked) < n:
         candidates, watched = _samples(np.flatnonzero(~known), doubt, rng)
         chosen = design(
-            stacked_features(experts, spectrum, candidates),
-            stacked_features(experts, spectrum, watched),
-            stacked_features(experts, spectrum, _some(known, rng)),
+            features(candidates),
+            features(watched),
+            features(_some(known, rng)),
             weights=_weights(doubt[watched]),
             n=min(n - len(asked), AT_ONCE),
         )
         asked += candidates[chosen].tolist()
         known[asked] = True
     return np.array(asked)
-
-
-def stacked_features(experts: Experts, spectrum: GraphSpectrum, rows: NDArray) -> NDArray:
-    """Features of some points whose inner products are the covariance of the experts."""
-    coordinates = _coordinates(spectrum, rows)
-    found = []
-    for member, share in zip(experts.members, experts.shares, strict=True):
-        if member.source >= 0:
-            features = Heat(spectrum.modes[member.source], member.parameter, member.means).features(rows)
-        else:
-            assert spectrum.axes is not None  # a linear member has axes, and coordinates along them
-            assert coordinates is not None
-            features = spectrum.axes.features(coordinates, member.parameter)
-        found.append(np.sqrt(share) * features.astype(float))
-    return np.hstack(found)
-
-
-def _coordinates(spectrum: GraphSpectrum, rows: NDArray) -> NDArray | None:
-    """Points along the principal axes; None if the points have no features."""
-    search = getattr(spectrum.join, "search", None)
-    if spectrum.axes is None or not isinstance(search, Search):
-        return None
-    placed = replace(spectrum.axes, frame=Frame())  # the search has the points in the frame already
-    return placed.coordinates(search.points[rows])
 
 
 def design(candidates: NDArray, watched: NDArray, known: NDArray, weights: NDArray, n: int) -> list[int]:

@@ -7,6 +7,8 @@ counted from 1, without the header.
 from __future__ import annotations
 
 import re
+import shlex
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,8 @@ class Table:
 
     name: str
     rows: pl.DataFrame
+    taken: tuple[str, ...] = ()
+    """What was guessed when it was read."""
 
     def require(self, columns: Iterable[str]) -> None:
         """Refuse a table without these columns."""
@@ -57,16 +61,45 @@ class Table:
             raise TableError(f"{self.name} has a column without a name: give it a name, or leave it out with --drop ''")
         return names
 
-    def features(self, names: Sequence[str]) -> NDArray:
-        """The feature columns as a matrix of finite numbers: float32 if all columns are float32, otherwise float64."""
+    def features(self, names: Sequence[str]) -> NDArray | pl.DataFrame:
+        """The feature columns: a matrix if all are numbers, float32 if all are; otherwise the columns as they are.
+
+        Blank cells of numbers are NaN. Infinite numbers, and columns that hold lists and the like, are refused.
+        """
         self.require(names)
         columns = self.rows.select(names)
-        if all(map(_holds_numbers, columns.dtypes)):
-            precision = pl.Float32 if set(columns.dtypes) == {pl.Float32} else pl.Float64
-            X = columns.cast(precision).to_numpy()
-            if np.isfinite(X).all():
-                return X
-        return np.column_stack([self._numbers(name) for name in names])  # one of them is refused
+        for column in columns:
+            if column.dtype.is_float() and column.is_infinite().any():
+                self._numbers(column.name)
+            if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object, pl.Time):
+                raise TableError(self._not_numbers(column))
+        if not all(map(_holds_numbers, columns.dtypes)):
+            return columns
+        precision = pl.Float32 if set(columns.dtypes) == {pl.Float32} else pl.Float64
+        return columns.cast(precision).to_numpy()
+
+    def matrix(self, names: Sequence[str]) -> NDArray:
+        """The feature columns as a matrix of numbers, NaN where they are blank. Words are refused."""
+        found = self.features(names)
+        if isinstance(found, np.ndarray):
+            return found
+        wrong = next(column for column in found if not _holds_numbers(column.dtype))
+        if wrong.null_count() < len(wrong):
+            raise TableError(self._not_numbers(wrong))
+        filled = Table(self.name, self.rows.with_columns(pl.lit(None, pl.Float64).alias(wrong.name)))
+        return filled.matrix(names)
+
+    def described(self, names: Sequence[str]) -> str:
+        """What was taken of a table, in a line: how it is written, what its columns are, how many cells are blank."""
+        columns = self.rows.select(names)
+        kinds = Counter(_kind(column.dtype) for column in columns)
+        plural = {"category": "categories", "yes or no": "yes or no", "ordered": "ordered"}
+        words = [f"{n} {kind if n == 1 else plural.get(kind, kind + 's')}" for kind, n in kinds.items()]
+        blanks = [count for count in (int(blank(column).sum()) for column in columns) if count]
+        if blanks:
+            cells = "blank" if sum(blanks) == 1 else "blanks"
+            words.append(f"{sum(blanks)} {cells} in {len(blanks)} {'column' if len(blanks) == 1 else 'columns'}")
+        return ", ".join([*self.taken, *words])
 
     def weights(self, name: str) -> NDArray:
         """A column of weights: finite numbers that are not negative."""
@@ -143,7 +176,7 @@ class Table:
         """The target column as an array whose values can name classes."""
         column = self.rows[target]
         if isinstance(column.dtype, pl.String | pl.Categorical | pl.Enum):
-            column = column.cast(pl.String)
+            column = column.cast(pl.String).str.strip_chars()
             self._refuse_fractions(column.cast(pl.Float64, strict=False), target)
             if column.str.contains("\0", literal=True).any():  # NumPy would drop it at the end of a text
                 raise TableError(
@@ -203,12 +236,89 @@ class Table:
             found = f"holds text, {column[text]!r} in row {text + 1}"
         return (
             f"Column {column.name!r} of {self.name} {found}, where numbers are needed: encode it as numbers, "
-            f"or leave it out of the features with --drop {column.name} when fitting"
+            f"or leave it out of the features with --drop {shlex.quote(column.name)} when fitting"
         )
 
 
 def _holds_numbers(kind: pl.DataType) -> bool:
     return kind.is_numeric() or kind == pl.Boolean
+
+
+def _kind(dtype: pl.DataType) -> str:
+    """What a column of a type is, in a word."""
+    if dtype.is_numeric():
+        return "number"
+    if dtype.is_temporal():
+        return "date"
+    return {pl.Boolean: "yes or no", pl.Enum: "ordered"}.get(dtype.base_type(), "category")
+
+
+# Columns from which nothing should be learned.
+
+
+FEW_ROWS = 20  # of which nobody can say whether a column names them
+UNIQUE = 0.95  # share of different values, from which on a column may name rows
+NAMING = re.compile(r"(.*[_ .-])?(id|uuid|guid|key|nr|no|number|index|row)s?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Columns from which nothing should be learned."""
+
+    ids: list[str]
+    """Those that name or count the rows."""
+    constant: list[str]
+    """Those that are the same in all rows."""
+    leaks: list[str]
+    """Those that tell the class of every row."""
+
+    @classmethod
+    def among(cls, rows: pl.DataFrame, names: Sequence[str], y: NDArray) -> Suspects:
+        """Suspects among some columns of a table with classes y."""
+        ids, constant, leaks = [], [], []
+        codes = np.unique(y, return_inverse=True)[1]
+        for name in names:
+            column = rows[name]
+            if column.n_unique() == 1:
+                constant.append(name)
+            elif len(column) >= FEW_ROWS and _names_rows(column, codes):
+                ids.append(name)
+            elif len(column) >= FEW_ROWS and _tells_all(column, codes):
+                leaks.append(name)
+        return cls(ids, constant, leaks)
+
+
+def _names_rows(column: pl.Series, codes: NDArray) -> bool:
+    """Whether a column has another word in nearly every row, or counts the rows, or numbers them class by class."""
+    there = column.drop_nulls()
+    if len(there) < UNIQUE * len(column) or there.n_unique() < UNIQUE * len(there):
+        return False
+    if column.dtype == pl.String:
+        return bool(np.mean([len(word.split()) for word in there.to_list()]) <= 3)
+    if not column.dtype.is_integer():
+        return False
+    numbers = there.cast(pl.Float64).to_numpy()
+    along = (np.diff(numbers) > 0).all() or (np.diff(numbers) < 0).all()
+    dense = np.ptp(numbers) < 1.2 * len(numbers)
+    by_class = _changes(column, codes) < codes.max() + 1
+    return bool(along or dense or by_class or NAMING.fullmatch(column.name))
+
+
+def _changes(column: pl.Series, codes: NDArray) -> int:
+    """How often the class changes along the values of a column."""
+    order = column.arg_sort().to_numpy()
+    return int(np.count_nonzero(np.diff(codes[order])))
+
+
+def _tells_all(column: pl.Series, codes: NDArray) -> bool:
+    """Whether each value belongs to one class: each level, or each of as many ranges as there are classes."""
+    if column.null_count():
+        return False
+    pairs = pl.DataFrame({"value": column, "class": codes}).unique()
+    alone = pairs.height == column.n_unique()
+    if column.dtype.is_float() or (column.dtype.is_numeric() and column.n_unique() > 30) or column.dtype.is_temporal():
+        return alone and _changes(column, codes) == codes.max()
+    return alone and column.n_unique() <= len(column) / 2
 
 
 def blank(column: pl.Series) -> pl.Series:
@@ -224,9 +334,26 @@ def is_writable(kind: pl.DataType) -> bool:
     return not (kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration))
 
 
+def written_differently(labels: NDArray) -> str:
+    """A sentence on classes that differ only in capital letters and spaces; empty if there are none."""
+    counts = Counter(labels.tolist())
+    alike: dict[str, list] = {}
+    for label in counts:
+        alike.setdefault("".join(str(label).casefold().split()), []).append(label)
+    groups = [
+        " and ".join(
+            f"{label!r} ({counts[label]} {'row' if counts[label] == 1 else 'rows'})"
+            for label in sorted(group, key=lambda one: -counts[one])
+        )
+        for group in alike.values()
+        if len(group) > 1
+    ]
+    return f"{'; '.join(groups)} are taken as different classes: write them in the same way" if groups else ""
+
+
 def _separator_hint(names: Sequence[str]) -> str:
     if len(names) == 1 and re.search("[;\t|]", names[0]):
-        return " (values must be separated by commas)"
+        return " (give --read separator=;)"
     return ""
 
 

@@ -1,20 +1,16 @@
-"""Requirements on what a model file holds. A failed one is a clause of a sentence, such as 'X_fit_ is no array'."""
+"""Requirements on what a model file holds. A failed one is a clause of a sentence, such as 'X_fit_ is not an array'."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from numbers import Integral, Real
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
 MOST_LETTERS = 80  # of a value that a clause quotes
-LAST_LETTER = 0x10FFFF  # the largest number of a letter in Unicode
 
 
 class Unsound(ValueError):  # noqa: N818  # not an error that users see: `load` makes a sentence of it
@@ -35,8 +31,13 @@ def quoted(value: Any) -> str:
     >>> quoted("a b")
     "'a b'"
     """
-    text = " ".join(repr(value).split()).encode("ascii", "backslashreplace").decode()
-    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
+    return brief(repr(value), MOST_LETTERS)
+
+
+def brief(text: str, most: int) -> str:
+    """A text in letters that can be written everywhere, on one line, and not longer than `most`."""
+    text = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def is_number(value: Any) -> bool:
@@ -44,15 +45,15 @@ def is_number(value: Any) -> bool:
 
     Examples
     --------
-    >>> is_number(1.5), is_number(np.float32(2)), is_number(float("nan")), is_number(True), is_number("1")
+    >>> is_number(1.5), is_number(2), is_number(float("nan")), is_number(True), is_number("1")
     (True, True, False, False, False)
     """
-    return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and bool(np.isfinite(float(value)))
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 def is_integer(value: Any) -> bool:
     """Whether a value is one integer."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    return type(value) is int
 
 
 def is_text(value: Any) -> bool:
@@ -60,37 +61,9 @@ def is_text(value: Any) -> bool:
     return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def require_keys(mapping: Any, keys: Iterable[str], what: str) -> None:
-    """Require a mapping with at least these keys, all of them strings."""
-    require(type(mapping) is dict and all(isinstance(key, str) for key in mapping), f"{what} is no mapping of names")
-    missing = [key for key in keys if key not in mapping]
-    require(not missing, f"{what} has no {', '.join(missing)}")
-
-
-def require_fields(thing: Any, kind: type, what: str) -> None:
-    """Require an instance of a dataclass that holds its fields and nothing else.
-
-    An attribute that is no field could hide a method.
-    """
-    require(type(thing) is kind, f"{what} is a {type(thing).__name__}, not a {kind.__name__}")
-    expected = {field.name for field in fields(kind)}
-    require(vars(thing).keys() == expected, f"{what} does not have the parts of a {kind.__name__}")
-
-
 def require_array(value: Any, what: str, shape: tuple[int | None, ...], *, kinds: str = "f") -> NDArray:
-    """Require an array of finite numbers, and return it.
-
-    Parameters
-    ----------
-    value : object
-    what : str
-        What it is called in a clause.
-    shape : tuple
-        None for a length that may be anything.
-    kinds : str
-        The kinds of numbers that are allowed, as in ``dtype.kind``.
-    """
-    require(type(value) is np.ndarray, f"{what} is no array")
+    """Require an array of finite numbers of some `kinds`, as in ``dtype.kind``; None is any length."""
+    require(type(value) is np.ndarray, f"{what} is not an array")
     require(value.dtype.kind in kinds and value.dtype.isnative, f"{what} is an array of type {quoted(value.dtype.str)}")
     fits = len(shape) == value.ndim and all(
         wanted in (None, length) for wanted, length in zip(shape, value.shape, strict=True)
@@ -101,25 +74,38 @@ def require_array(value: Any, what: str, shape: tuple[int | None, ...], *, kinds
     return value
 
 
-def require_positive(value: Any, what: str, shape: tuple[int | None, ...], *, zero: bool = False) -> NDArray:
-    """Require an array of positive finite numbers, or of such numbers and zeros, and return it."""
-    found = require_array(value, what, shape)
-    if zero:
-        require(bool((found >= 0).all()), f"{what} holds negative numbers")
-    else:
-        require(bool((found > 0).all()), f"{what} holds numbers that are not positive")
-    return found
+def require_arrays(parts: dict[str, Any], wanted: dict[str, str], sizes: dict[str, int], of: str) -> dict[str, int]:
+    """Require the arrays of a table, and return all lengths.
 
-
-def require_letters(value: NDArray, what: str) -> None:
-    """Require that an array of text holds letters; NumPy would make strings of other numbers that crash Python."""
-    numbers = np.ascontiguousarray(value).view(np.uint32)
-    require(bool((numbers <= LAST_LETTER).all()), f"{what} holds text that cannot be read")
-
-
-def require_codes(value: Any, what: str, length: int, count: int) -> NDArray:
-    """Require an array of numbers from 0 to `count` - 1, and return it."""
-    found = require_array(value, what, (length,), kinds="iu")
-    inside = not len(found) or (int(found.min()) >= 0 and int(found.max()) < count)
-    require(inside, f"{what} holds numbers outside of 0 to {count - 1}")
-    return found
+    Parameters
+    ----------
+    parts : dict
+        Values by name.
+    wanted : dict
+        For each name the shape, in letters, and words: "positive", "nonnegative", "ascending", "mask" for booleans,
+        "codes c" for integers from 0 to below the length c, "optional" for what may be None. So "fa nonnegative" is a
+        matrix without negative numbers. Arrays with a common letter have that length in common.
+    sizes : dict
+        Lengths that are known already, by letter.
+    of : str
+        What a clause calls the owner, such as "of the mixture".
+    """
+    sizes = dict(sizes)
+    for name, (shape, *words) in ((name, text.split()) for name, text in wanted.items()):
+        value, what = parts.get(name), f"{name}{of}"
+        if value is None and "optional" in words:
+            continue
+        kinds = "b" if "mask" in words else "iu" if "codes" in words else "f"
+        array = require_array(value, what, tuple(map(sizes.get, shape)), kinds=kinds)
+        sizes.update(zip(shape, array.shape, strict=True))
+        if "positive" in words:
+            require(bool((array > 0).all()), f"{what} holds numbers that are not positive")
+        if "nonnegative" in words:
+            require(bool((array >= 0).all()), f"{what} holds negative numbers")
+        if "ascending" in words:
+            require(bool((np.diff(array) > 0).all()), f"{what} is not ascending")
+        if "codes" in words:
+            count = sizes[words[words.index("codes") + 1]]
+            inside = not array.size or (int(array.min()) >= 0 and int(array.max()) < count)
+            require(inside, f"{what} holds numbers outside of 0 to {count - 1}")
+    return sizes

@@ -58,9 +58,9 @@ class TrainingIds:
 
 
 def check_ids(ids: TrainingIds, n_rows: int) -> None:
-    """Refuse ids that are no texts, or not one per training row."""
+    """Refuse ids that are not texts, or not one per training row."""
     require(len(ids) == n_rows, f"it has {len(ids)} ids for {n_rows} training rows")
-    require(all(is_text(text) for text in ids.texts), "an id in it is no text")
+    require(all(is_text(text) for text in ids.texts), "an id in it is not text")
     require(all(text.strip() for text in ids.texts), "an id in it is blank")
     require(not any(BETWEEN in text for text in ids.texts), "an id in it holds a zero byte")
 

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from coxfield import threads
-from coxfield.kernels.distances import feature_sizes, in_units, stacked
-from coxfield.kernels.ladder import PlainBound, walk_one_by_one
-from coxfield.kernels.protocol import cross_out, values
+from coxfield.kernels.distances import feature_sizes, in_units
+from coxfield.kernels.namespace import cross_out, stacked
+from coxfield.kernels.protocol import PlainPoints, values
 from coxfield.kernels.sklearn_tree import check_nonnegative, diagonal_of, gradient_of, rescale, values_of
 from coxfield.utils.numbers import ordinary, power_of_two
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process import kernels
 
-    from coxfield.kernels.protocol import Bound, Covariance
+    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 
 ROWS_PER_CALL = 64  # rows evaluated together for listed pairs
@@ -57,13 +57,11 @@ class Called:
 
 
 @dataclass(frozen=True)
-class CalledPoints(PlainBound):
-    """Points as they were given; `Bound` says what the methods are for."""
+class CalledPoints(PlainPoints):
+    """Points as they were given; `KernelPoints` says what the methods are for."""
 
     covariance: Called
     X: Any
-    unit = 1.0
-    floor = 0.0
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -96,15 +94,7 @@ class CalledPoints(PlainBound):
         """One call of the kernel."""
         return values_of(self.covariance.kernel, self.X, columns.X)
 
-    def imprecise(self, columns: CalledPoints, factor: float = 1.0) -> NDArray:
-        """Never, because there is no better way to compute the kernel."""
-        return np.zeros(len(self), dtype=bool)
-
-    def faint(self, sums: NDArray) -> NDArray:
-        """Never, because there are no better logarithms than those of the values."""
-        return np.zeros(len(self), dtype=bool)
-
-    def log_tile(self, columns: CalledPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: CalledPoints, *, leave_out: NDArray | None = None) -> NDArray:
         """Logarithms of the values; negative values are refused."""
         values = self.tile(columns)
         if leave_out is not None:
@@ -133,10 +123,6 @@ class CalledPoints(PlainBound):
     def neighbours(self, count: int) -> NDArray:
         """The nearest points, by Euclidean distance."""
         return nearest(self.X, count)
-
-    def walk(self, columns: CalledPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
-        """One factor after the other."""
-        return walk_one_by_one(self, columns, factors, leave_out, sink)
 
     def differentiate(self, columns: CalledPoints, weights: NDArray, leave_out: NDArray) -> CalledSums:
         """Sums and derivatives.
@@ -177,18 +163,16 @@ MOST = 2**24  # values that may be held: 128 MB in double precision, 4096 points
 
 
 @dataclass(frozen=True)
-class HeldPoints(PlainBound):
-    """Some points of a fixed set whose covariances are held; `Bound` says what the methods are for."""
+class HeldPoints(PlainPoints):
+    """Some points of a fixed set whose covariances are held; `KernelPoints` says what the methods are for."""
 
-    origin: Bound
+    origin: KernelPoints
     """All points of the set, for everything that is not held."""
     matrix: NDArray
     """C between all points of the set."""
     rows: NDArray
     """Number of each point in the set."""
-    unit = 1.0
-    floor = 0.0
-    held = True
+    precomputed = True
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -232,22 +216,6 @@ class HeldPoints(PlainBound):
             return np.take(self.matrix[columns.rows], self.rows, axis=1).T
         return np.take(self.matrix if self._whole else self.matrix[self.rows], columns.rows, axis=1)
 
-    def imprecise(self, columns: HeldPoints, factor: float = 1.0) -> NDArray:
-        """Never, because the held values were computed with care."""
-        return np.zeros(len(self), dtype=bool)
-
-    def faint(self, sums: NDArray) -> NDArray:
-        """Never, because a held value that underflowed cannot be recovered."""
-        return np.zeros(len(self), dtype=bool)
-
-    def log_tile(self, columns: HeldPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
-        """Logarithms of the values."""
-        tile = self.tile(columns).astype(float, copy=False)
-        if leave_out is not None:
-            cross_out(tile, leave_out, 0, 0)
-        with np.errstate(divide="ignore"):
-            return np.log(tile)
-
     def pairs(self, rows: NDArray, columns: HeldPoints, of_columns: NDArray) -> NDArray:
         """The values of listed pairs."""
         return self.matrix[self.rows[rows], columns.rows[of_columns]].astype(float)
@@ -255,10 +223,6 @@ class HeldPoints(PlainBound):
     def neighbours(self, count: int) -> NDArray:
         """Neighbours by the covariance itself."""
         return self.origin[self.rows].neighbours(count)
-
-    def walk(self, columns: HeldPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
-        """One factor after the other."""
-        return walk_one_by_one(self, columns, factors, leave_out, sink)
 
     def differentiate(self, columns: HeldPoints, weights: NDArray, leave_out: NDArray):
         """Derivatives of the covariance itself."""
@@ -269,7 +233,7 @@ class HeldPoints(PlainBound):
         return self.origin[self.rows].diagonal_gradient(weights)
 
 
-def hold(points: Bound) -> Bound:
+def hold(points: KernelPoints) -> KernelPoints:
     """The same points with all their covariances held if they are few enough, otherwise unchanged.
 
     Examples
@@ -281,14 +245,14 @@ def hold(points: Bound) -> Bound:
     [[0.6065], [0.6065]]
     """
     n = len(points)
-    if points.held or n**2 > MOST:
+    if points.precomputed or n**2 > MOST:
         return points
     return HeldPoints(points, values(points, points), np.arange(n))
 
 
-def all_held(points: Iterable[Bound]) -> bool:
+def all_held(points: Iterable[KernelPoints]) -> bool:
     """Whether the covariances of all these points are held."""
-    return all(bound.held for bound in points)
+    return all(bound.precomputed for bound in points)
 
 
 # Neighbours of points, where they need not be exactly the nearest.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -10,11 +11,20 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from coxfield.kernels.namespace import (
+    Library,
+    at_home,
+    at_least,
+    is_foreign,
+    like,
+    precision,
+    rows_of,
+    stacked,
+    to_numpy,
+)
 from coxfield.utils.numbers import ORDINARY, units_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from coxfield.kernels.profiles import Profile
@@ -40,21 +50,22 @@ class Stretch:
     """Shape (n,)."""
 
     def __getitem__(self, rows) -> Stretch:
-        return Stretch(self.directions[rows], self.factors[rows])
+        return Stretch(rows_of(self.directions, rows), rows_of(self.factors, rows))
 
     def astype(self, dtype) -> Stretch:
         """The same in another precision."""
-        return Stretch(self.directions.astype(dtype, copy=False), self.factors.astype(dtype, copy=False))
+        return Stretch(_cast(self.directions, dtype), _cast(self.factors, dtype))
 
     def added(self, a: NDArray, b: NDArray) -> NDArray:
         """What it adds to the squared distances between coordinates a, of its own points, and b."""
+        xp = Library.of(a).xp
         # The roots of the factors come first: directions may be so long that only the products have squares.
-        scaled = self.directions * np.sqrt(self.factors)[:, None]
+        scaled = self.directions * xp.sqrt(self.factors)[:, None]
         with np.errstate(over="ignore", invalid="ignore"):
             along = scaled @ b.T
-            along -= np.einsum("jd,jd->j", scaled, a)[:, None]
-            np.square(along, out=along)
-        return along if np.isfinite(along.max(initial=0)) else capped(along)
+            along -= _row_products(scaled, a)[:, None]
+            along *= along
+        return along if 0 in along.shape or bool(xp.isfinite(xp.max(along))) else capped(along)
 
 
 @dataclass(frozen=True)
@@ -76,42 +87,57 @@ class Points:
     @property
     def dtype(self) -> np.dtype:
         """Precision of the coordinates."""
-        return self.coordinates.dtype
+        return precision(self.coordinates)
+
+    @cached_property
+    def farthest(self) -> float:
+        """The largest |z|^2."""
+        return float(to_numpy(self.sq_norms).max(initial=0))
 
     def __getitem__(self, rows) -> Points:
         stretch = None if self.stretch is None else self.stretch[rows]
-        return Points(self.coordinates[rows], self.sq_norms[rows], stretch)
+        return Points(rows_of(self.coordinates, rows), rows_of(self.sq_norms, rows), stretch)
 
     def joined(self, other: Points) -> Points:
         """These points and others, without a stretch of distances."""
         coordinates = stacked([self.coordinates, other.coordinates])
-        return Points(coordinates, np.concatenate([self.sq_norms, other.sq_norms]))
+        return Points(coordinates, stacked([self.sq_norms, other.sq_norms]))
 
     def astype(self, dtype) -> Points:
         """The same points in another precision."""
-        coordinates = self.coordinates.astype(dtype, copy=False)
         stretch = None if self.stretch is None else self.stretch.astype(dtype)
-        return Points(coordinates, self.sq_norms.astype(dtype, copy=False), stretch)
+        return Points(_cast(self.coordinates, dtype), _cast(self.sq_norms, dtype), stretch)
 
     def stretched(self, stretch: Stretch | None) -> Points:
         """The same points with another stretch of the distances from them."""
         return replace(self, stretch=stretch)
 
 
-def stacked(parts: Sequence) -> Any:
-    """The rows of several arrays, dense or sparse, as one."""
-    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
+def _cast(values, dtype) -> Any:
+    """An array in another precision, by its name in NumPy; double precision where the device has it."""
+    if not is_foreign(values):
+        return values.astype(dtype, copy=False)
+    library = Library.of(values)
+    wanted = library.double if np.dtype(dtype) == np.float64 else library.xp.float32
+    return library.xp.astype(values, wanted, copy=False)
+
+
+def _row_products(a, b) -> Any:
+    """The inner product of each row of a with that of b."""
+    return np.einsum("ij,ij->i", a, b) if isinstance(a, np.ndarray) else Library.of(a).xp.vecdot(a, b)
 
 
 def is_view(X) -> bool:
     """Whether points are held by a larger array, which may have other rows."""
-    return not sparse.issparse(X) and X.base is not None
+    return not sparse.issparse(X) and not is_foreign(X) and X.base is not None
 
 
 def centre(X) -> NDArray | None:
     """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
         return None
+    if is_foreign(X):
+        return like(centre(to_numpy(X)), X)
     if not X.shape[0]:
         return np.zeros(X.shape[1], X.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -146,33 +172,33 @@ def _placed(X, length_scale, origin, rows: NDArray | None) -> Points:
     if rows is None:
         Z = X - origin
     else:
-        Z = X[rows]
+        Z = rows_of(X, rows)
         Z -= origin  # already a copy, and a large one
     Z = _divided(Z, np.asarray(length_scale, dtype=float))
-    return Points(Z, np.einsum("ij,ij->i", Z, Z))
+    return Points(Z, _row_products(Z, Z))
 
 
 def _divided(Z: NDArray, length_scale: NDArray) -> NDArray:
     """Overwrite Z by Z / length_scale; in double precision if a length scale is no number in that of Z."""
-    limits = np.finfo(Z.dtype)
+    limits = np.finfo(precision(Z))
     if length_scale.min(initial=1) < limits.tiny or length_scale.max(initial=1) > limits.max:
-        return (Z.astype(float) / length_scale).astype(Z.dtype)
-    Z /= length_scale.astype(Z.dtype)
+        double = _cast(Z, np.float64)
+        return _cast(double / like(length_scale, double), precision(Z))
+    Z /= like(length_scale, Z)
     return Z
 
 
 def sq_distances(a: Points, b: Points, out: NDArray | None = None) -> NDArray:
     """Squared distances |a|^2 + |b|^2 - 2 a.b between all pairs, clipped at 0, with the stretch of a."""
     limit = np.square(ORDINARY[a.dtype])
-    if a.sq_norms.max(initial=0) <= limit and b.sq_norms.max(initial=0) <= limit:
+    if a.farthest <= limit and b.farthest <= limit:
         return _sq_distances(a, b, out)
     with np.errstate(over="ignore", invalid="ignore"):
         return capped(_sq_distances(a, b, out))
 
 
 def _sq_distances(a: Points, b: Points, out: NDArray | None) -> NDArray:
-    d2 = _products(a, b, out)
-    np.maximum(d2, 0, out=d2)
+    d2 = at_least(_products(a, b, out), 0.0)
     if a.stretch is not None:
         d2 += a.stretch.added(a.coordinates, b.coordinates)
     return d2
@@ -182,11 +208,13 @@ def _products(a: Points, b: Points, out: NDArray | None) -> NDArray:
     if sparse.issparse(a.coordinates):
         d2 = (a.coordinates @ b.coordinates.T).toarray()
         d2 *= -2
-    else:
+    elif isinstance(a.coordinates, np.ndarray):
         d2 = np.matmul(a.coordinates * -2, b.coordinates.T, out=out)
+    else:
+        d2 = (a.coordinates * -2) @ b.coordinates.T
     # In place: these arrays are as large as memory allows.
     d2 += a.sq_norms[:, None]
-    d2 += b.sq_norms
+    d2 += b.sq_norms[None, :]
     return d2
 
 
@@ -196,17 +224,20 @@ def product_error(a: Points, b: Points) -> NDArray:
     Points b beyond `BEYOND` are so far from a that any covariance has vanished, whatever the error.
     """
     with np.errstate(over="ignore"):
-        own = a.sq_norms.astype(float)
+        own = to_numpy(a.sq_norms).astype(float)
         reach = np.square(2 * np.sqrt(own) + BEYOND)
-        norms = own + np.minimum(float(b.sq_norms.max(initial=0)), reach)
+        norms = own + np.minimum(b.farthest, reach)
     return np.finfo(b.dtype).eps * (8 + np.sqrt(b.shape[1])) * norms
 
 
 def capped(d2: NDArray) -> NDArray:
     """Replace squared distances that overflowed by a number so large that any covariance has vanished."""
-    largest = np.finfo(d2.dtype).max * 1e-9
-    np.nan_to_num(d2, copy=False, nan=largest, posinf=largest)
-    return np.clip(d2, 0, largest, out=d2)
+    largest = float(np.finfo(precision(d2)).max) * 1e-9
+    if isinstance(d2, np.ndarray):
+        np.nan_to_num(d2, copy=False, nan=largest, posinf=largest)
+        return np.clip(d2, 0, largest, out=d2)
+    xp = Library.of(d2).xp
+    return xp.clip(xp.where(xp.isnan(d2), xp.full_like(d2, largest), d2), min=0.0, max=largest)
 
 
 def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -> NDArray:
@@ -219,7 +250,7 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -
     for start in range(0, len(rows), step):
         part = slice(start, start + step)
         with np.errstate(over="ignore", invalid="ignore"):
-            difference = X[rows[part]].astype(np.float64, copy=False) - Y[columns[part]].astype(np.float64, copy=False)
+            difference = _doubled(X, rows[part]) - _doubled(Y, columns[part])
             if sparse.issparse(difference):
                 difference = difference.toarray()
             difference /= length_scale
@@ -227,11 +258,18 @@ def pair_sq_distances(X, rows, Y, columns, length_scale, chunk: int = 1 << 17) -
     return capped(d2)
 
 
+def _doubled(X, rows) -> Any:
+    """Some rows in double precision, as NumPy or SciPy have them."""
+    chosen = rows_of(X, rows)
+    return to_numpy(chosen).astype(float) if is_foreign(X) else chosen.astype(np.float64, copy=False)
+
+
 # Units of features: those of extreme size are divided by powers of two, so that their squares can be computed.
 
 
 def feature_sizes(X) -> NDArray:
     """The largest absolute value of each feature, in double precision."""
+    X = at_home(X)
     if sparse.issparse(X):
         return abs(X).max(axis=0).toarray().ravel().astype(float)
     return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(float)
@@ -245,13 +283,14 @@ def feature_units(X) -> NDArray:
     >>> feature_units(np.array([[3.0, 1e200], [-5.0, 0.0]])).tolist() == [1, 2.0**664]
     True
     """
-    return units_of(feature_sizes(X), X.dtype)
+    return units_of(feature_sizes(X), precision(X))
 
 
 def in_units(X, units: NDArray):
     """The features divided by their units, in the precision of X; X itself if all units are 1."""
     if (units == 1).all():
-        return X
+        return at_home(X)
+    X = at_home(X)
     if sparse.issparse(X):
         found = sparse.csr_array(X, copy=True)
         found.data = _in_units(found.data, units[found.indices])
@@ -344,6 +383,6 @@ class ScaledPoints:
         """The points in double precision, from the data as they were given."""
         if self.dtype == np.float64:
             return self.points
-        origin = None if self.origin is None else self.origin.astype(np.float64)
-        double = place(self.X[self.rows].astype(np.float64), self.covariance.length_scale, origin)
+        origin = None if self.origin is None else _cast(self.origin, np.float64)
+        double = place(_cast(rows_of(self.X, self.rows), np.float64), self.covariance.length_scale, origin)
         return double.stretched(None if self.points.stretch is None else self.points.stretch.astype(np.float64))

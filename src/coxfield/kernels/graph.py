@@ -1,7 +1,7 @@
 """Covariances that a user lists: the couplings of a graph, as a sparse matrix that is addressed by row number.
 
 Nothing here takes more time or memory than the listed couplings do, except `tile` and `log_tile`, which are dense by
-definition. `GraphPoints.links` and `GraphPoints.summing` serve in their place.
+definition. `GraphPoints.links` and `GraphPoints.walk` serve in their place.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from coxfield.kernels.ladder import PlainBound, walk_one_by_one
-from coxfield.kernels.protocol import cross_out
+from coxfield.kernels.protocol import Path, PlainPoints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,15 +67,13 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class GraphPoints(PlainBound):
-    """Some nodes of a graph; `Bound` says what the methods are for."""
+class GraphPoints(PlainPoints):
+    """Some nodes of a graph; `KernelPoints` says what the methods are for."""
 
     covariance: Graph
     rows: NDArray
     """Number of each node."""
-    unit = 1.0
-    floor = 0.0
-    held = True
+    precomputed = True
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,9 +100,18 @@ class GraphPoints(PlainBound):
         """The couplings among these nodes."""
         return self.block(self)
 
-    def summing(self, columns: Any, weights: Any) -> GraphSums:
+    def paths(self, columns: Any, weights: Any) -> list[Path]:
         """Class sums from the listed couplings only."""
-        return GraphSums(self, columns, weights)
+        return [Path(self, columns, np.ones(1), [[weights]])]
+
+    def walk(self, columns: GraphPoints, factors: NDArray, leave_out: NDArray, sink: Any) -> NDArray:
+        """One visit of each link; couplings have no length scale."""
+        block = self.block(columns)
+        at = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
+        values = np.where(leave_out[at] == block.indices, 0, block.data)
+        for k in range(len(factors)):
+            sink.add_entries(k, at, block.indices, values)
+        return np.zeros((len(factors), len(self)))
 
     def at(self, X) -> GraphPoints:
         """Other nodes."""
@@ -122,22 +128,6 @@ class GraphPoints(PlainBound):
     def tile(self, columns: GraphPoints, out: NDArray | None = None) -> NDArray:
         """A dense block of couplings."""
         return self.block(columns).toarray()
-
-    def imprecise(self, columns: GraphPoints, factor: float = 1.0) -> NDArray:
-        """Never, because the couplings are given."""
-        return np.zeros(len(self), dtype=bool)
-
-    def faint(self, sums: NDArray) -> NDArray:
-        """Never, because a coupling that is not listed is 0."""
-        return np.zeros(len(self), dtype=bool)
-
-    def log_tile(self, columns: GraphPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
-        """Logarithms of a dense block of couplings."""
-        tile = self.tile(columns)
-        if leave_out is not None:
-            cross_out(tile, leave_out, 0, 0)
-        with np.errstate(divide="ignore"):
-            return np.log(tile)
 
     def pairs(self, rows: NDArray, columns: GraphPoints, of_columns: NDArray) -> NDArray:
         """The couplings of listed pairs."""
@@ -156,10 +146,6 @@ class GraphPoints(PlainBound):
         found[there] = links.indices[heaviest[links.indptr[there[0]] + there[1]]]
         return found
 
-    def walk(self, columns: GraphPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
-        """One factor after the other."""
-        return walk_one_by_one(self, columns, factors, leave_out, sink)
-
     def differentiate(self, columns: GraphPoints, weights: NDArray, leave_out: NDArray) -> NoReturn:
         """Nothing can be learned."""
         raise ValueError("a graph of given couplings has no parameters to learn: give a kernel instead")
@@ -167,30 +153,6 @@ class GraphPoints(PlainBound):
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
         """There are no parameters."""
         return np.zeros(0)
-
-
-@dataclass(frozen=True)
-class GraphSums:
-    """Class sums over the links of nodes; `Summing` says what the methods are for."""
-
-    rows: GraphPoints
-    columns: GraphPoints
-    weights: Any
-    layers = 1
-    tiled = False
-
-    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
-        """One visit of each link."""
-        block = self.rows[some].block(self.columns[part])
-        at = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-        columns, values = block.indices + part.start, block.data
-        if own is not None:
-            values = np.where(own[some][at] == columns, 0, values)
-        self.weights.add_entries(at, columns, values, sums[0])
-
-    def total(self, sums: NDArray) -> NDArray:
-        """The only layer."""
-        return sums[0]
 
 
 def _numbers(X) -> NDArray:

@@ -18,6 +18,7 @@ from sklearn.utils import gen_batches
 
 from coxfield.kernels.mixture_ladder import VALUES, Ladder, LadderPoints, log_densities, own_log_densities
 from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.namespace import rows_of, to_numpy
 from coxfield.kernels.protocol import values
 
 if TYPE_CHECKING:
@@ -103,11 +104,11 @@ def _less(stay: LadderPoints, gone: LadderPoints, counts: NDArray, lost: NDArray
 
 def _share(stay: LadderPoints, gone: LadderPoints, lost: NDArray) -> NDArray:
     """The share of each density that comes from the points that go, shape (F, n)."""
-    bound, log_q = stay.points, stay.known
+    points, log_q = stay.points, stay.known
     assert log_q is not None
     share = np.empty_like(log_q)
-    for f, tile in enumerate(bound.rungs(gone.points, stay.ladder.factors)):
-        sums = (tile.astype(float) - bound.floor) @ lost * bound.unit
+    for f, tile in enumerate(points.tiles_at(gone.points, stay.ladder.factors)):
+        sums = to_numpy(tile).astype(float) @ lost
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             ratio = np.exp(np.log(np.maximum(sums, 0)) - log_q[f])
         # Where the density itself has vanished, it is computed again.
@@ -139,7 +140,7 @@ class Mixture:
 
     def bind(self, X, rows: NDArray | None = None) -> MixturePoints:
         """Hold rows of X, in all representations."""
-        chosen = X if rows is None else X[rows]
+        chosen = X if rows is None else rows_of(X, rows)
         return MixturePoints(self, tuple(points.at(chosen) for points in self._reference))
 
     def bind_reference(self) -> MixturePoints:

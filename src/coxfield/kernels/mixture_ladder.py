@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.distances import Stretch
+from coxfield.kernels.namespace import at_home, is_foreign, like, rows_of, to_numpy
 from coxfield.kernels.sklearn_tree import length_unit, rescale_length
 from coxfield.kernels.transforms import correction, reindexed
 
@@ -57,6 +58,14 @@ class Member:
     alphas: tuple[Any, ...] = ALPHAS
 
 
+LARGEST_LOG = 700.0  # exp of more than this overflows
+
+
+def inverse(log_divisor: NDArray) -> NDArray:
+    """One over what a member divides by; far from all reference points the largest number, not an infinite one."""
+    return np.exp(np.minimum(-log_divisor, LARGEST_LOG))
+
+
 VALUES = 2**22  # kernel values that are held at a time while densities are computed
 
 
@@ -96,7 +105,10 @@ class Ladder:
         if self.transform is None:
             return X
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is far from all points
-            return self.transform.transform(X)
+            # Transformers of scikit-learn take no empty arrays.
+            found = self.transform.transform(at_home(X) if X.shape[0] else np.zeros((1, X.shape[1]), X.dtype))
+        found = found[: X.shape[0]]
+        return like(found, X) if is_foreign(X) else found
 
     def reindexed(self, origin: NDArray) -> Ladder:
         """The ladder, whose representation knows other points by their place; `origin` is the old place of each."""
@@ -105,7 +117,7 @@ class Ladder:
 
     def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
         """Hold rows of X, in the representation."""
-        chosen = X if rows is None else X[rows]
+        chosen = X if rows is None else rows_of(X, rows)
         return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
 
     def kernel(self, f: int) -> Any:
@@ -140,7 +152,7 @@ class LadderPoints:
 
     ladder: Ladder
     points: Any
-    """A `Bound` of the covariance."""
+    """`KernelPoints` of the covariance."""
     known: NDArray | None = None
     """log q of each factor and point, shape (F, n), if it is known."""
 
@@ -154,13 +166,23 @@ class LadderPoints:
         """Other points in the same representation."""
         return LadderPoints(self.ladder, self.points.at(self.ladder.represent(X)))
 
-    def left_out(self, rows: NDArray) -> LadderPoints:
-        """The points under the representation that was learned without them, if it was learned from labels."""
+    def column_factors(self, f: int, a: int | np.integer) -> NDArray:
+        """What the weights of these points as columns of a member are multiplied by."""
+        assert self.known is not None
+        return inverse(self.ladder.log_divisor(a, self.known[f]))
+
+    def left_out(self, rows: NDArray, own: LadderPoints | None = None) -> LadderPoints:
+        """The points under the representation that was learned without them, if it was learned from labels.
+
+        `own` are the points that it was learned from, if these are others.
+        """
         correct = correction(self.ladder.transform)
         if correct is None:
             return self
-        directions, factors = correct(self.points.X[self.points.rows], rows)
-        stretch = Stretch(directions, factors.astype(directions.dtype))
+        learned = self.points if own is None else own.points
+        directions, factors = correct(at_home(rows_of(learned.X, learned.rows)), rows)
+        coordinates = self.points.points.coordinates
+        stretch = Stretch(like(directions, coordinates), like(factors, coordinates))
         return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
 
 
@@ -200,7 +222,10 @@ class _Total:
     sums: NDArray
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
-        self.sums[k] += tile @ self.weights[start : start + tile.shape[1]]
+        self.sums[k] += to_numpy(tile @ like(self.weights[start : start + tile.shape[1]], tile))
+
+    def rescale(self, scale: NDArray) -> None:
+        self.sums[...] *= scale
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
         self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])

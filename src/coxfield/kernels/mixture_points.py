@@ -10,32 +10,19 @@ import numpy as np
 from scipy.special import logsumexp
 
 from coxfield.kernels.called import CalledSums
-from coxfield.kernels.ladder import PlainBound, remove_floor, walk_one_by_one
-from coxfield.kernels.mixture_ladder import LadderPoints, log_densities
-from coxfield.kernels.protocol import Covariance, cross_out
+from coxfield.kernels.mixture_ladder import LadderPoints, inverse, log_densities
+from coxfield.kernels.namespace import Library, cross_out, like, to_numpy
+from coxfield.kernels.protocol import Covariance, LogSums, Path, PlainPoints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from coxfield.kernels.mixture_ladder import Ladder
 
 
-# Class sums of a mixture in one pass over the pairs, densities of the queries included.
-#
-# For one kernel k, the class sum of a member is q(x*)^-alpha times the sum of k(x*, x) q(x)^-alpha over the class. The
-# density q(x*) of a query is a sum over all reference points. If these are the labelled points, one pass gives both:
-# each layer holds the sums of one kernel under one scaling of the weights, and q(x*) is applied at the end.
-
-
-LARGEST_LOG = 700.0  # exp of more than this overflows
 LARGEST = 1e300  # sum of a member between points that are both far from all reference points
-
-
-def inverse(log_divisor: NDArray) -> NDArray:
-    """One over what a member divides by; far from all reference points the largest number, not an infinite one."""
-    return np.exp(np.minimum(-log_divisor, LARGEST_LOG))
 
 
 def limited(scale: NDArray, values: NDArray, *factors: float, largest: float = LARGEST) -> NDArray:
@@ -47,100 +34,16 @@ def limited(scale: NDArray, values: NDArray, *factors: float, largest: float = L
     return np.minimum(product, largest)
 
 
-class MixedPoints(Protocol):
-    """What class sums ask of points; see `coxfield.kernels.mixture_points.MixturePoints`."""
-
-    @property
-    def ladders(self) -> tuple[LadderPoints, ...]:
-        """The points in each representation."""
-
-    @property
-    def log_densities(self) -> tuple[NDArray, ...]:
-        """log q of each point, shape (F, n) for each ladder."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether these are all the reference points."""
-
-    def __getitem__(self, rows) -> MixedPoints: ...
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """Sums of one kernel with scaled weights."""
-
-    k: int
-    f: int
-    """Number of the ladder, and of the factor of its length scale."""
-    a: int | None
-    """Number of the power of the density by which weights are divided; None for the density of the queries."""
-    weights: Any
-
-
-@dataclass(frozen=True)
-class MixtureSums:
-    """Class sums of a mixture; `Summing` says what the methods are for."""
-
-    rows: MixedPoints
-    columns: MixedPoints
-    weights: Any
-    tiled = True
-
-    @cached_property
-    def _plan(self) -> list[_Layer]:
-        """All layers, in the order of ladders and factors; the density comes before the members that it divides."""
-        plan = []
-        for k, points in enumerate(self.columns.ladders):
-            ladder = points.ladder
-            for f, weights in enumerate(ladder.weights):
-                if self.columns.whole and ladder.alphas[weights > 0].any():
-                    plan.append(_Layer(k, f, None, self.weights))
-                plan += [_Layer(k, f, int(a), self._divided(k, f, int(a))) for a in np.flatnonzero(weights)]
-        return plan
-
-    def _divided(self, k: int, f: int, a: int) -> Any:
-        """The weights of the columns, divided by a power of their densities."""
-        ladder, log_q = self.columns.ladders[k].ladder, self.columns.log_densities[k][f]
-        return self.weights.scaled(inverse(ladder.log_divisor(a, log_q)))
-
-    @property
-    def layers(self) -> int:
-        """One per member, and one per density."""
-        return len(self._plan)
-
-    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> None:
-        """One tile of distances per representation."""
-        rows, columns = self.rows[some], self.columns[part]
-        numbered = list(enumerate(self._plan))
-        for k, points in enumerate(rows.ladders):
-            tiles = points.points.rungs(columns.ladders[k].points, points.ladder.factors, room)
-            for f, tile in enumerate(tiles):
-                if own is not None:
-                    cross_out(tile, own[some], part.start, 0)
-                for number, layer in numbered:
-                    if (layer.k, layer.f) == (k, f):
-                        layer.weights.add(tile, part.start, sums[number])
-
-    def total(self, sums: NDArray) -> NDArray:
-        """Each member divided by the density of the queries."""
-        found, log_q = np.zeros(sums.shape[1:]), np.zeros(sums.shape[1])
-        for layer, values in zip(self._plan, sums, strict=True):
-            points = self.rows.ladders[layer.k].points
-            remove_floor(values, points.floor, layer.weights.totals)
-            if layer.a is None:
-                with np.errstate(divide="ignore"):
-                    log_q = np.log(values.sum(axis=1)) + np.log(points.unit)
-                continue
-            if not self.columns.whole:
-                log_q = self.rows.log_densities[layer.k][layer.f]
-            ladder = self.rows.ladders[layer.k].ladder
-            # Where the density has vanished, so has the member; rows that are left with nothing are taken again.
-            scale = inverse(ladder.log_divisor(layer.a, np.where(np.isneginf(log_q), np.inf, log_q)))
-            found += limited(scale[:, None], values, points.unit, ladder.weights[layer.f, layer.a])
-        return found
-
-
-LOST = 1e-3  # a share of the largest sum that may be lost by underflow; such a sum is below 1e-4 nats
+def divided(kernel, weight: float, mine: NDArray, others: NDArray) -> Any:
+    """A tile of a member: its kernel times its weight, over what both points divide by, given as logarithms."""
+    xp, largest = Library.of(kernel).xp, float(np.finfo(np.float32 if "32" in str(kernel.dtype) else float).max) / 1e6
+    reach = np.abs(mine).max(initial=0) + np.abs(others).max(initial=0)
+    if reach + abs(np.log(weight)) < np.log(largest) / 2:
+        return kernel * like(weight * np.exp(-mine), kernel)[:, None] * like(np.exp(-others), kernel)[None, :]
+    # Between points that are both far from all reference points.
+    scale = inverse(mine[:, None] + others)
+    found = limited(scale, to_numpy(kernel), weight, largest=largest)
+    return like(found, kernel) if xp is not np else found.astype(kernel.dtype, copy=False)
 
 
 class MixtureForm(Covariance, Protocol):
@@ -171,8 +74,8 @@ class MixtureForm(Covariance, Protocol):
 
 
 @dataclass(frozen=True)
-class MixturePoints(PlainBound):
-    """Points in every representation; `Bound` says what the methods are for."""
+class MixturePoints(PlainPoints):
+    """Points in every representation; `KernelPoints` says what the methods are for."""
 
     covariance: MixtureForm
     ladders: tuple[LadderPoints, ...]
@@ -182,8 +85,8 @@ class MixturePoints(PlainBound):
     """Whether the labelled points are the reference points, so that a point that is left out has left its trace."""
     omitted: NDArray | None = None
     """For each point, the reference point that does not count in its density, -1 for none."""
-    unit = 1.0
-    floor = 0.0
+    shard: bool = False
+    """Whether these are some of the reference points, and the others are in other places."""
 
     def __len__(self) -> int:
         return len(self.ladders[0])
@@ -194,12 +97,23 @@ class MixturePoints(PlainBound):
         return replace(some, rows=of_reference, omitted=None if self.omitted is None else self.omitted[rows])
 
     def _each(self, function: Callable[[LadderPoints], LadderPoints]) -> MixturePoints:
-        return MixturePoints(self.covariance, tuple(map(function, self.ladders)), learned=self.learned)
+        return MixturePoints(
+            self.covariance, tuple(map(function, self.ladders)), learned=self.learned, shard=self.shard
+        )
 
     @property
     def whole(self) -> bool:
         """Whether these are all the reference points, in some order."""
         return self.rows is not None and len(self.rows) == self.covariance.n_reference
+
+    @property
+    def library(self) -> Library:
+        """Where the points are."""
+        return self.ladders[0].points.library
+
+    def precisely(self) -> MixturePoints:
+        """The same points, with distances that no rounding has spoilt."""
+        return self._each(lambda points: replace(points, points=points.points.precisely()))
 
     @property
     def dtype(self) -> np.dtype:
@@ -250,11 +164,17 @@ class MixturePoints(PlainBound):
         """Other points in the same representations."""
         return self._each(lambda points: points.at(X))
 
-    def left_out(self, rows: NDArray) -> MixturePoints:
-        """The points under representations and densities that were learned without them."""
+    def left_out(self, rows: NDArray, own: MixturePoints | None = None) -> MixturePoints:
+        """The points under representations and densities that were learned without them.
+
+        `own` are the points that were learned from, if these are others.
+        """
         if not self.learned:
             return self
-        return replace(self._each(lambda points: points.left_out(rows)), omitted=rows)
+        if own is None:
+            return replace(self._each(lambda points: points.left_out(rows)), omitted=rows)
+        moved = zip(self.ladders, own.ladders, strict=True)
+        return replace(self, ladders=tuple(mine.left_out(rows, theirs) for mine, theirs in moved), omitted=rows)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> MixturePoints:
         """The same points under the rescaled mixture."""
@@ -275,18 +195,13 @@ class MixturePoints(PlainBound):
 
     def tile(self, columns: MixturePoints, out: NDArray | None = None) -> NDArray:
         """Each member, divided by the densities."""
-        found = np.zeros((len(self), len(columns)), self.dtype)
-        largest = np.finfo(self.dtype).max / 1e6  # between points that are both far from all reference points
+        found: Any = 0
         for k, points in enumerate(self.ladders):
-            theirs, ladder = columns.ladders[k], points.ladder
-            mine, others = self.log_densities[k], columns.log_densities[k]
-            for f, tile in enumerate(points.points.rungs(theirs.points, ladder.factors)):
-                kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
+            ladder, mine, others = points.ladder, self.log_densities[k], columns.log_densities[k]
+            for f, kernel in enumerate(points.points.tiles_at(columns.ladders[k].points, ladder.factors)):
                 for a in np.flatnonzero(ladder.weights[f]):
-                    divisor = ladder.log_divisor(a, mine[f])[:, None] + ladder.log_divisor(a, others[f])
-                    found += limited(inverse(divisor), kernel, ladder.weights[f, a], largest=largest).astype(
-                        found.dtype, copy=False
-                    )
+                    divisors = (ladder.log_divisor(a, log_q[f]) for log_q in (mine, others))
+                    found = found + divided(kernel, ladder.weights[f, a], *divisors)
         return found
 
     def imprecise(self, columns: MixturePoints, factor: float = 1.0) -> NDArray:
@@ -296,17 +211,7 @@ class MixturePoints(PlainBound):
             wrong |= points.points.imprecise(theirs.points, factor * points.ladder.factors.min())
         return wrong
 
-    def faint(self, sums: NDArray) -> NDArray:
-        """Whether what underflow may have taken from the sums counts beside them."""
-        lost, n = 0.0, self.covariance.n_reference
-        for points in self.ladders:
-            ladder, most = points.ladder, n * points.points.floor
-            for f, a in ladder.terms:  # if every kernel value is below the floor, so much is lost at most
-                divisor = np.exp(ladder.log_divisor(a, np.log(most if most > 0 else 1.0)))
-                lost += ladder.weights[f, a] * (most / divisor)
-        return sums.max(axis=1, initial=0) <= lost / LOST
-
-    def log_tile(self, columns: MixturePoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: MixturePoints, *, leave_out: NDArray | None = None) -> NDArray:
         """Logarithms of the members, added up.
 
         The densities of these points come from the same precise distances. Far away, where the logarithms are large,
@@ -315,7 +220,7 @@ class MixturePoints(PlainBound):
         found = np.full((len(self), len(columns)), -np.inf)
         for k, points in enumerate(self.ladders):
             ladder, others = points.ladder, columns.log_densities[k]
-            tiles = points.points.log_rungs(columns.ladders[k].points, ladder.factors)
+            tiles = points.points.log_tiles_at(columns.ladders[k].points, ladder.factors)
             for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = ladder.log_divisor(a, log_q)[:, None] + ladder.log_divisor(a, others[f])
@@ -330,10 +235,13 @@ class MixturePoints(PlainBound):
 
     def _precise(self, k: int) -> Iterator[NDArray]:
         """log q of each factor of a ladder, from precise distances."""
+        if self.shard:  # the other reference points are somewhere else
+            yield from self.log_densities[k]
+            return
         reference, counts = self.covariance.reference(k), self.covariance.counts
         with np.errstate(divide="ignore"):  # a point that counts for nothing
             log_counts = np.zeros(len(reference)) if counts is None else np.log(counts.astype(float))
-        for logs in self.ladders[k].points.log_rungs(reference.points, reference.ladder.factors):
+        for logs in self.ladders[k].points.log_tiles_at(reference.points, reference.ladder.factors):
             if self.omitted is not None:
                 cross_out(logs, self.omitted, 0, -np.inf)
             yield logsumexp(logs + log_counts, axis=1)
@@ -344,7 +252,7 @@ class MixturePoints(PlainBound):
         for k, points in enumerate(self.ladders):
             ladder, theirs = points.ladder, columns.ladders[k].points
             mine, others = self.log_densities[k], columns.log_densities[k]
-            for f, values in enumerate(points.points.pair_rungs(rows, theirs, of_columns, ladder.factors)):
+            for f, values in enumerate(points.points.pairs_at(rows, theirs, of_columns, ladder.factors)):
                 for a in np.flatnonzero(ladder.weights[f]):
                     divisor = ladder.log_divisor(a, mine[f][rows]) + ladder.log_divisor(a, others[f][of_columns])
                     found += limited(inverse(divisor), values, ladder.weights[f, a])
@@ -355,18 +263,60 @@ class MixturePoints(PlainBound):
         heaviest = max(self.ladders, key=lambda points: points.ladder.weights.sum())
         return heaviest.points.neighbours(count)
 
-    def walk(self, columns: MixturePoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
-        """One factor after the other."""
-        return walk_one_by_one(self, columns, factors, leave_out, sink)
+    def paths(self, columns: MixturePoints, weights: Any) -> list[Path]:
+        """For each representation and length scale, one sum per power of the density.
 
-    def summing(self, columns: MixturePoints, weights: Any) -> MixtureSums:
-        """One layer per member."""
-        return MixtureSums(self, columns, weights)
+        If all reference points are summed over, here or in other shards, one more sum comes first: with weights that
+        are not divided by anything, it is the density of these points.
+        """
+        found = []
+        for k, points in enumerate(columns.ladders):
+            ladder = points.ladder
+            own = [weights] * bool((columns.whole or columns.shard) and ladder.alphas.any())
+            known = replace(points, known=columns.log_densities[k])
+            layers = [
+                [*own, *(weights.scaled(known.column_factors(f, a)) for a in np.flatnonzero(of_factor))]
+                for f, of_factor in enumerate(ladder.weights)
+            ]
+            found.append(Path(self.ladders[k].points, points.points, ladder.factors, layers))
+        return found
+
+    def total(self, sums: Sequence[LogSums]) -> LogSums:
+        """Each member divided by the density of these points, and all members added up."""
+        terms = []
+        for k, (points, of_ladder) in enumerate(zip(self.ladders, sums, strict=True)):
+            ladder, logs = points.ladder, of_ladder.logs
+            first = logs.shape[1] - np.count_nonzero(ladder.weights, axis=1).max()
+            for f, of_factor in enumerate(ladder.weights):
+                log_q = logsumexp(logs[f, 0], axis=1) if first else self._divisors_of(k, f, logs.shape[2])
+                # Where the density has vanished, so has the member.
+                log_q = np.where(np.isneginf(log_q), np.inf, log_q)
+                for layer, a in enumerate(np.flatnonzero(of_factor), first):
+                    terms.append(logs[f, layer] - ladder.log_divisor(a, log_q)[:, None] + np.log(of_factor[a]))
+        found = np.minimum(np.stack(terms), np.log(LARGEST))
+        top = found.max(axis=(0, 2), initial=-np.inf)
+        top = np.where(np.isneginf(top), 0, top)
+        return LogSums(top[None, :, None], np.exp(found - top[:, None]).sum(axis=0)[None, None])
+
+    def _divisors_of(self, k: int, f: int, n: int) -> NDArray:
+        """log q of these points at a factor; anything, if no member divides by a density."""
+        return self.log_densities[k][f] if self.ladders[k].ladder.alphas.any() else np.zeros(n)
+
+    def knowing(self, log_densities: Sequence[NDArray]) -> MixturePoints:
+        """The same points with densities that are known."""
+        known = zip(self.ladders, log_densities, strict=True)
+        return replace(self, ladders=tuple(replace(points, known=log_q) for points, log_q in known))
+
+    def densities(self, sums: Sequence[LogSums]) -> tuple[NDArray, ...]:
+        """log q of these points from the sums of `paths`, if all reference points were summed over."""
+        return tuple(
+            logsumexp(of_ladder.logs[:, 0], axis=2) if points.ladder.alphas.any() else np.zeros(of_ladder.top.shape[:2])
+            for points, of_ladder in zip(self.ladders, sums, strict=True)
+        )
 
     def differentiate(self, columns: MixturePoints, weights: NDArray, leave_out: NDArray) -> CalledSums:
         """The sums alone: a mixture has no free parameters."""
-        tile = self.tile(columns)
-        cross_out(tile, leave_out, 0, 0)
+        tile = to_numpy(cross_out(self.tile(columns), leave_out, 0, 0.0))
         return CalledSums((tile @ weights).astype(float), np.empty((len(self), 0)))
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from scipy import sparse
 
+from coxfield.kernels.namespace import at_home
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -177,7 +179,7 @@ class PointsError(ValueError):
 
     def name_rows(self, sets: Mapping[str, Any]) -> None:
         """Say which rows of some sets of points these are. Points that are in none of the sets stay as they are."""
-        sets = {name: X() if callable(X) else X for name, X in sets.items()}
+        sets = {name: at_home(X() if callable(X) else X) for name, X in sets.items()}
         different = list({id(X): name for name, X in sets.items()}.values())
         for k, point in enumerate(self._points):
             # Of two points the first is one that is asked about, and the second one that is known: the last set.

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.special import gammaln, kve
 
 from coxfield.kernels.distances import sq_distances
-from coxfield.kernels.protocol import cross_out
+from coxfield.kernels.namespace import Library, cross_out, into, like, precision, to_numpy
 from coxfield.kernels.sklearn_tree import free_parameters
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from coxfield.kernels.distances import RadialForm, ScaledPoints
 
 
+CLOSED = (0.5, 1.5, 2.5)  # orders of Matern profiles without Bessel functions, which only SciPy has
 LARGE_ORDER = 50.0  # of a Matern profile: above it, an expansion is accurate
 ALPHAS = {"float32": (1e-25, 1e12), "float64": (1e-250, 1e15)}
 
@@ -71,13 +72,13 @@ class Matern:
             d2[...] = _log_large_order(d2.astype(float) / self.nu * 2, self.nu)
             return d2
         d2 *= 2 * self.nu
-        t = np.sqrt(d2, out=d2)
+        t = into("sqrt", d2, out=d2)
         if self.nu == 0.5:
-            return np.negative(t, out=t)
-        if self.nu == 1.5:
-            return np.subtract(np.log1p(t), t, out=t)
-        if self.nu == 2.5:
-            return np.subtract(np.log1p(t * (1 + t / 3)), t, out=t)
+            t *= -1.0
+            return t
+        if self.nu in CLOSED:
+            polynomial = t if self.nu == 1.5 else t * (1 + t / 3)
+            return into("subtract", Library.of(t).xp.log1p(polynomial), t, out=t)
         t[...] = self._log_bessel_form(t)
         return t
 
@@ -99,16 +100,21 @@ class Matern:
             d2[...] = math.log(ratio) + _log_large_order(d2.astype(float) / (self.nu - 1) * 2 * ratio, self.nu - 1)
             return d2
         d2 *= 2 * self.nu
-        t = np.sqrt(d2, out=d2)
+        t = into("sqrt", d2, out=d2)
+        xp = Library.of(t).xp
         if self.nu == 1.5:
-            return np.subtract(math.log(3), t, out=t)
+            t *= -1.0
+            t += math.log(3)
+            return t
         if self.nu == 2.5:
-            return np.subtract(math.log(5 / 3) + np.log1p(t), t, out=t)
+            return into("subtract", math.log(5 / 3) + xp.log1p(t), t, out=t)
         if self.nu == 0.5:
             with np.errstate(divide="ignore"):
-                slope = -t - np.log(t)
-        else:
-            slope = math.log(2 * self.nu) + self._log_bessel(t, self.nu - 1, self.nu - 1)
+                slope = -t - xp.log(t)
+            slope = xp.where(xp.isfinite(slope), slope, xp.full_like(slope, -math.inf))
+            t[...] = slope
+            return t
+        slope = math.log(2 * self.nu) + self._log_bessel(t, self.nu - 1, self.nu - 1)
         t[...] = np.where(np.isfinite(slope), slope, -np.inf)
         return t
 
@@ -145,11 +151,11 @@ class RationalQuadratic:
 
     def log_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by -alpha log(1 + d2 / (2 alpha))."""
-        return self._log_power(d2, self.effective_alpha(d2.dtype))
+        return self._log_power(d2, self.effective_alpha(precision(d2)))
 
     def log_slope_of(self, d2: NDArray) -> NDArray:
         """Overwrite squared distances by -(alpha + 1) log(1 + d2 / (2 alpha))."""
-        return self._log_power(d2, self.effective_alpha(d2.dtype) + 1)
+        return self._log_power(d2, self.effective_alpha(precision(d2)) + 1)
 
     def effective_alpha(self, dtype) -> float:
         """alpha as far as the precision can tell it from 0 and from infinity, where the profile has its limits."""
@@ -158,18 +164,19 @@ class RationalQuadratic:
     def _log_power(self, d2: NDArray, power: float) -> NDArray:
         """Overwrite squared distances by -power log(1 + d2 / (2 alpha))."""
         with np.errstate(over="ignore"):
-            d2 /= 2 * self.effective_alpha(d2.dtype)
-        np.minimum(d2, np.finfo(d2.dtype).max, out=d2)
-        np.log1p(d2, out=d2)
+            d2 /= 2 * self.effective_alpha(precision(d2))
+        xp, largest = Library.of(d2).xp, float(np.finfo(precision(d2)).max)
+        d2 = np.minimum(d2, largest, out=d2) if xp is np else xp.clip(d2, max=largest)
+        d2 = into("log1p", d2, out=d2)
         d2 *= -power
         return d2
 
     def by_log_alpha(self, d2: NDArray) -> NDArray:
         """Derivative of log c by log alpha at squared distances, which are not overwritten."""
-        alpha = self.effective_alpha(d2.dtype)
+        alpha, xp = self.effective_alpha(precision(d2)), Library.of(d2).xp
         with np.errstate(over="ignore"):
-            u = np.minimum(d2 / (2 * alpha), np.finfo(d2.dtype).max / 2)
-        return alpha * (u / (1 + u) - np.log1p(u))
+            u = xp.clip(d2 / (2 * alpha), max=float(np.finfo(precision(d2)).max) / 2)
+        return alpha * (u / (1 + u) - xp.log1p(u))
 
 
 # Derivatives of sums of radial covariances by the parameters of the kernel, in closed form.
@@ -185,16 +192,15 @@ LOG_RANGE = {"float32": (-80.0, 60.0), "float64": (-680.0, 300.0)}
 
 
 def differentiate(rows: ScaledPoints, columns: ScaledPoints, weights: NDArray, leave_out: NDArray) -> RadialSums:
-    """See `Bound.differentiate`."""
+    """See `KernelPoints.differentiate`."""
     free = free_parameters(rows.covariance.kernel)
     d2 = sq_distances(rows.points, columns.points)
     tiles = _tiles(rows.covariance, d2, free)
-    for tile in tiles.values():
-        cross_out(tile, leave_out, 0, 0)
-    weights = weights.astype(rows.dtype, copy=False)
+    tiles = {name: cross_out(tile, leave_out, 0, 0.0) for name, tile in tiles.items()}
+    weights = like(weights, d2)
     per_feature = not isinstance(rows.covariance.length_scale, float)
     by_name = {
-        name: ((tile * d2 if name == "length_scale" else tile) @ weights).astype(float)
+        name: to_numpy((tile * d2 if name == "length_scale" else tile) @ weights).astype(float)
         for name, tile in tiles.items()
         if not (per_feature and name == "length_scale")
     }
@@ -203,7 +209,7 @@ def differentiate(rows: ScaledPoints, columns: ScaledPoints, weights: NDArray, l
 
 
 def diagonal_gradient(covariance: RadialForm, weights: NDArray) -> NDArray:
-    """See `Bound.diagonal_gradient`."""
+    """See `KernelPoints.diagonal_gradient`."""
     pieces = []
     for name in free_parameters(covariance.kernel):
         size = np.size(covariance.length_scale) if name == "length_scale" else 1
@@ -214,21 +220,29 @@ def diagonal_gradient(covariance: RadialForm, weights: NDArray) -> NDArray:
 def _tiles(covariance: RadialForm, d2: NDArray, free: list[str]) -> dict[str, NDArray]:
     """Values of the covariance, and the parts of its derivatives by the free parameters."""
     log_v, profile = np.log(covariance.variance), covariance.profile
-    tiles = {"constant_value": _exp(profile.log_of(d2.copy()), log_v)}
+    copy = Library.of(d2).xp.asarray
+    tiles = {"constant_value": _exp(profile.log_of(copy(d2, copy=True)), log_v)}
     if "alpha" in free:
         assert isinstance(profile, RationalQuadratic)
         tiles["alpha"] = tiles["constant_value"] * profile.by_log_alpha(d2)
     if "length_scale" in free:
         own_slope = isinstance(profile, SquaredExponential)
-        tiles["length_scale"] = tiles["constant_value"] if own_slope else _exp(profile.log_slope_of(d2.copy()), log_v)
+        tiles["length_scale"] = (
+            tiles["constant_value"] if own_slope else _exp(profile.log_slope_of(copy(d2, copy=True)), log_v)
+        )
     return tiles
 
 
 def _exp(logs: NDArray, log_v: float) -> NDArray:
     """Overwrite by exp(logs + log_v). Only the sum of the two says which values are too small to matter."""
-    logs += logs.dtype.type(log_v)
-    np.clip(logs, *LOG_RANGE[logs.dtype.name], out=logs)
-    return np.exp(logs, out=logs)
+    low, high = LOG_RANGE[precision(logs).name]
+    logs += float(log_v)
+    logs = (
+        np.clip(logs, low, high, out=logs)
+        if isinstance(logs, np.ndarray)
+        else Library.of(logs).xp.clip(logs, low, high)
+    )
+    return into("exp", logs, out=logs)
 
 
 @dataclass(frozen=True)
@@ -243,7 +257,7 @@ class _Slopes:
     def gradient(self, r: NDArray) -> NDArray:
         a, b = self.rows.points.coordinates, self.columns.points.coordinates
         with np.errstate(over="ignore", invalid="ignore"):
-            found = squared_differences(self.tile, r, self.weights, a, b)
+            found = to_numpy(squared_differences(self.tile, r, self.weights, a, b))
         # Points so far apart that squares overflow have no covariance, and so no part in its derivatives.
         return np.nan_to_num(found, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -281,6 +295,11 @@ def squared_differences(tile: NDArray, r: NDArray, w: NDArray, a, b) -> NDArray:
     array([41.])
     """
     weighted = sparse.diags_array(w) @ b if sparse.issparse(b) else b * w[:, None]
+    if not sparse.issparse(b) and not isinstance(b, np.ndarray):  # small from here on, so at home
+        product, along, across = (to_numpy(each) for each in (tile @ weighted, tile @ w, like(r, tile) @ tile))
+        a, b, w = (to_numpy(each).astype(float) for each in (a, b, w))
+        rows, columns = r * along, w * across.astype(float)
+        return np.square(a).T @ rows + np.square(b).T @ columns - 2 * np.einsum("jd,jd->d", a, r[:, None] * product)
     # Small from here on, so in double precision: the three terms nearly cancel.
     product = r[:, None] * (tile @ weighted)
     rows, columns = r * (tile @ w), w * (r.astype(tile.dtype) @ tile).astype(float)

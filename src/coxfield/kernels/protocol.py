@@ -1,21 +1,26 @@
 """What everything else asks of a covariance function: two small interfaces.
 
-A `Covariance` is a function C(x, x'). To compute values, bind it to points. A `Bound` holds points in the form that the
-covariance needs, and gives values between its points and those of another `Bound` of the same covariance. Class sums,
-label fields, selection and permanents use these methods and no others.
+A `Covariance` is a function C(x, x'). To compute values, bind it to points. `KernelPoints` hold points in the form
+that the covariance needs, and give values between their points and others of the same covariance. Class sums, label
+fields, selection and permanents use these methods and no others.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+
+from coxfield.kernels.namespace import NUMPY, cross_out, doubled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
     from scipy import sparse
+
+    from coxfield.kernels.namespace import Library
 
 
 class Covariance(Protocol):
@@ -25,7 +30,7 @@ class Covariance(Protocol):
     def kernel(self) -> Any:
         """The object that users see: a kernel of scikit-learn, or the covariance itself."""
 
-    def bind(self, X, rows: NDArray | None = None) -> Bound:
+    def bind(self, X, rows: NDArray | None = None) -> KernelPoints:
         """Hold rows of X, all by default, in the form from which values are computed."""
 
     def diagonal(self, X) -> NDArray:
@@ -42,20 +47,14 @@ class Covariance(Protocol):
         """Raise ValueError if the covariance may take negative values, which Theorem 2 does not allow."""
 
 
-class Bound(Protocol):
+class KernelPoints(Protocol):
     """Points bound to a covariance.
 
-    Values come in two forms. `tile` is fast. Its values are in units of `unit`, and `floor` stands for zero. `log_tile`
-    is careful: nothing underflows, and rounding does not change which point is the nearest.
+    Values come in three forms. `tile` is fast. `log_tile` is in the log domain: nothing underflows, and rounding does
+    not change which point is the nearest. `walk` hands values to sums, relative to the largest value of each row.
+
+    Tiles are arrays in the library of the points. Everything else is NumPy.
     """
-
-    @property
-    def unit(self) -> float:
-        """The factor that turns the values of `tile` into covariances."""
-
-    @property
-    def floor(self) -> float:
-        """The value in a tile that stands for zero. It is above 0 if that avoids subnormal numbers."""
 
     @property
     def covariance(self) -> Covariance:
@@ -66,7 +65,11 @@ class Bound(Protocol):
         """Precision of a tile."""
 
     @property
-    def held(self) -> bool:
+    def library(self) -> Library:
+        """Where tiles are."""
+
+    @property
+    def precomputed(self) -> bool:
         """Whether values are looked up and not computed."""
 
     def __len__(self) -> int:
@@ -95,29 +98,23 @@ class Bound(Protocol):
         """C(x, x) for each point; one entry stands for all points of a stationary covariance."""
 
     def tile(self, columns: Self, out: NDArray | None = None) -> NDArray:
-        """Covariances between these points and others, in units of `unit` and never below `floor`.
-
-        `out` is an array that may be used for the result.
-        """
+        """Covariances between these points and others. `out` is an array that may be used for the result."""
 
     def imprecise(self, columns: Self, factor: float = 1.0) -> NDArray:
-        """Whether rounding spoils the row of each point in a tile, so that `log_tile` should be used instead.
+        """Whether cancellation spoils the row of each point in a tile, so that `precisely` should be used.
 
         `factor` asks the same of the covariance with its length scales multiplied.
         """
 
-    def faint(self, sums: NDArray) -> NDArray:
-        """Whether sums of tiles, one row per point, have lost digits by underflow; `log_tile` keeps them."""
+    def precisely(self) -> Self:
+        """The same points, whose `walk` is right to the last digit, and takes longer."""
 
-    def log_tile(self, columns: Self, *, groups: Sequence | None = None, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: Self, *, leave_out: NDArray | None = None) -> NDArray:
         """Logarithms of the covariances between these points and others, in double precision.
 
         Parameters
         ----------
-        columns : Bound
-        groups : sequence of slices or index arrays, optional
-            Groups of columns that will be summed. Then only the columns that count in the sum of their group must be
-            right to the last digit. By default all columns must be.
+        columns : KernelPoints
         leave_out : integer array, optional
             For each point a column that it must not see, -1 for none. The logarithm there is -inf.
         """
@@ -135,11 +132,11 @@ class Bound(Protocol):
         """
 
     def walk(self, columns: Self, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-        """Hand the tiles for each factor of the length scale to `sink`, relative to the largest value of each row.
+        """Hand the tiles for each factor of the length scale to `sink`, relative to a value of each row.
 
         Parameters
         ----------
-        columns : Bound
+        columns : KernelPoints
         factors : array of shape (K,)
             Factors of the free length scales, taken one after the other.
         leave_out : integer array of shape (n,)
@@ -152,13 +149,13 @@ class Bound(Protocol):
             Logarithms of the numbers by which the values of each row were divided.
         """
 
-    def rungs(self, columns: Self, factors: NDArray, out: NDArray | None = None) -> Iterator[NDArray]:
-        """The tile for each factor of the length scales, one after the other; each may overwrite the one before."""
+    def tiles_at(self, columns: Self, factors: NDArray) -> Iterator[NDArray]:
+        """`tile` for one factor of the length scales after the other."""
 
-    def log_rungs(self, columns: Self, factors: NDArray) -> Iterator[NDArray]:
-        """The tile of logarithms for each factor of the length scales, as `log_tile` gives it."""
+    def log_tiles_at(self, columns: Self, factors: NDArray) -> Iterator[NDArray]:
+        """`log_tile` for one factor of the length scales after the other."""
 
-    def pair_rungs(self, rows: NDArray, columns: Self, of_columns: NDArray, factors: NDArray) -> Iterator[NDArray]:
+    def pairs_at(self, rows: NDArray, columns: Self, of_columns: NDArray, factors: NDArray) -> Iterator[NDArray]:
         """`pairs` for one factor of the length scale after the other."""
 
     def left_out(self, rows: NDArray) -> Self:
@@ -170,15 +167,18 @@ class Bound(Protocol):
             The row of each point among the labelled points that the covariance was learned from, -1 for none.
         """
 
-    def summing(self, columns: Self, weights: Any) -> Summing:
-        """How to sum these covariances over classes: `weights` are the `engine.weights.ClassWeights` of the columns."""
+    def paths(self, columns: Self, weights: Any) -> list[Path]:
+        """The sums over `columns` of which class sums consist; `weights` are their `engine.weights.ClassWeights`."""
+
+    def total(self, sums: Sequence[LogSums]) -> LogSums:
+        """The class sums of these points from the sums of `paths`, with one layer."""
 
     def differentiate(self, columns: Self, weights: NDArray, leave_out: NDArray) -> Differentiated:
         """Weighted sums of C over `columns`, with their derivatives by the free parameters of the kernel.
 
         Parameters
         ----------
-        columns : Bound
+        columns : KernelPoints
         weights : array, one entry per column
         leave_out : integer array, one entry per point
             A column that the point must not see, -1 for none.
@@ -189,7 +189,7 @@ class Bound(Protocol):
 
 
 class Sink(Protocol):
-    """The receiver of the tiles of `Bound.walk`."""
+    """The receiver of the tiles of `KernelPoints.walk`."""
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
         """Receive a tile of factor k whose first column is `start`; the tile may be overwritten afterwards."""
@@ -197,34 +197,131 @@ class Sink(Protocol):
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
         """Receive single values of factor k: their rows, their columns, and the values."""
 
+    def rescale(self, scale: NDArray) -> None:
+        """Multiply what was received so far by a number for each factor and row, shape (K, n)."""
 
-class Summing(Protocol):
-    """Class sums between bound points, tile by tile. They may need several layers until all columns were seen."""
+
+@dataclass(frozen=True)
+class Path:
+    """Sums over columns at some length scales, with one or more weights of the columns for each."""
+
+    rows: Any
+    columns: Any
+    factors: NDArray | None
+    """Factors of the length scales; None for the covariance as it is, whose values may be negative."""
+    weights: Sequence[Sequence[Any]]
+    """`ClassWeights` of each layer of each factor."""
+
+
+@dataclass(frozen=True)
+class LogSums:
+    """Sums S = sums * exp(top), so that nothing underflows. Those over two sets of columns add: an online log-sum-exp.
+
+    A row has one top for all classes, or one for each class if all its sums have vanished.
+    """
+
+    top: NDArray
+    """Shape (factors, n, 1) or (factors, n, n_classes)."""
+    sums: NDArray
+    """Shape (factors, layers, n, n_classes)."""
+
+    def __add__(self, other: LogSums) -> LogSums:
+        top = np.maximum(self.top, other.top)
+        mine, others = (np.exp(each.top - top)[:, None] * each.sums for each in (self, other))
+        return LogSums(top, mine + others)
 
     @property
-    def layers(self) -> int:
-        """Number of layers."""
+    def logs(self) -> NDArray:
+        """log S; -inf where S is not positive."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.sums > 0, np.log(self.sums), -np.inf) + self.top[:, None]
 
     @property
-    def tiled(self) -> bool:
-        """Whether `add` makes tiles. Otherwise one call is enough for all rows and columns."""
+    def values(self) -> NDArray:
+        """S itself, limited so that it is a number."""
+        with np.errstate(over="ignore"):
+            return np.clip(self.sums * np.exp(np.minimum(self.top, LARGEST_LOG))[:, None], -LARGEST, LARGEST)
 
-    def add(self, some: slice, part: slice, own: NDArray | None, room: NDArray, sums: NDArray) -> NDArray | None:
-        """Add the sums over some columns. The result is the tile, if the sums are those of one tile.
 
-        Parameters
-        ----------
-        some, part : slice
-            Rows and columns.
-        own : integer array, optional
-            For each row, a column that it must not see, -1 for none.
-        room : array
-            Memory that may be used for a tile.
-        sums : array of shape (layers, rows of `some`, n_classes)
-        """
+LARGEST_LOG = 700.0  # exp of more than this overflows
+LARGEST = float(np.exp(LARGEST_LOG))
 
-    def total(self, sums: NDArray) -> NDArray:
-        """The class sums from their layers, in units of `unit`; the layers may be overwritten."""
+
+class PlainPoints:
+    """What only covariances that are learned, precomputed or listed need to write themselves; see `KernelPoints`."""
+
+    precomputed = False
+    library = NUMPY
+
+    @property
+    def erasable(self) -> bool:
+        """No."""
+        return False
+
+    def alone(self) -> Self:
+        """The points themselves: they hold no other rows."""
+        return self
+
+    def erase(self, rows: NDArray) -> None:
+        """Not possible: a covariance may be asked for any of its points."""
+        raise NotImplementedError
+
+    def links(self) -> sparse.csr_array | None:
+        """None, because any two points may have a covariance that is not 0."""
+        return None
+
+    def left_out(self, rows: NDArray) -> Self:
+        """The points unchanged: nothing in the covariance was learned from the rows."""
+        return self
+
+    def imprecise(self, columns: Any, factor: float = 1.0) -> NDArray:
+        """Never, because there is no better way to compute the values."""
+        return np.zeros(len(self), dtype=bool)  # type: ignore[arg-type]
+
+    def precisely(self) -> Self:
+        """The points themselves: there is no better way to compute the values."""
+        return self
+
+    def log_tile(self: Any, columns: Any, *, leave_out: NDArray | None = None) -> NDArray:
+        """Logarithms of the values."""
+        tile = self.tile(columns).astype(float, copy=False)
+        if leave_out is not None:
+            tile = cross_out(tile, leave_out, 0, 0)
+        with np.errstate(divide="ignore"):
+            return np.log(tile)
+
+    def walk(self: Any, columns: Any, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
+        """One factor after the other, relative to the largest value of each row."""
+        tops = np.empty((len(factors), len(self)))
+        for k, factor in enumerate(factors):
+            logs = self.rescaled(factor).log_tile(columns.rescaled(factor), leave_out=leave_out)
+            top = logs.max(axis=1, initial=-np.inf)
+            tops[k] = np.where(np.isneginf(top), 0, top)
+            sink.add(k, 0, np.exp(logs - tops[k][:, None]))
+        return tops
+
+    def tiles_at(self: Any, columns: Any, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other: the length scales share no work."""
+        for factor in factors:
+            yield self.rescaled(factor).tile(columns.rescaled(factor))
+
+    def log_tiles_at(self: Any, columns: Any, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other."""
+        for factor in factors:
+            yield self.rescaled(factor).log_tile(columns.rescaled(factor))
+
+    def pairs_at(self: Any, rows: NDArray, columns: Any, of_columns: NDArray, factors: NDArray) -> Iterator[NDArray]:
+        """One factor after the other."""
+        for factor in factors:
+            yield self.rescaled(factor).pairs(rows, columns.rescaled(factor), of_columns)
+
+    def paths(self, columns: Any, weights: Any) -> list[Path]:
+        """One sum of the values as they are."""
+        return [Path(self, columns, None, [[weights]])]
+
+    def total(self, sums: Sequence[LogSums]) -> LogSums:
+        """The only sum."""
+        return sums[0]
 
 
 class Differentiated(Protocol):
@@ -241,8 +338,8 @@ class Differentiated(Protocol):
 # Covariances of all pairs of points, plain and precise.
 
 
-def values(rows: Bound, columns: Bound) -> NDArray:
-    """C between all pairs: a tile in units of 1 and without its floor, computed with care where rounding spoils it.
+def values(rows: KernelPoints, columns: KernelPoints) -> NDArray:
+    """C between all pairs: a tile, computed in the log domain where rounding spoils it.
 
     Examples
     --------
@@ -253,49 +350,16 @@ def values(rows: Bound, columns: Bound) -> NDArray:
     [[2.0, 1.2131], [1.2131, 2.0]]
     """
     tile = rows.tile(columns)
-    if rows.floor:
-        tile -= tile.dtype.type(rows.floor)
-    if rows.unit != 1:
-        if rows.unit > float(np.finfo(tile.dtype).max):  # no number in single precision
-            tile = tile.astype(float)
-        tile *= rows.unit
     again = np.flatnonzero(rows.imprecise(columns))
     if again.size:
         tile[again] = np.exp(rows[again].log_tile(columns))
     return tile
 
 
-def bind_precisely(covariance: Covariance, X) -> Bound:
+def bind_precisely(covariance: Covariance, X) -> KernelPoints:
     """Bind all rows of X, in double precision if single precision is too coarse for this covariance."""
-    for data in (X, X.astype(np.float64, copy=False)):
+    for data in (X, doubled(X)):
         bound = covariance.bind(data)
         if not bound.imprecise(bound).any():
             break
     return bound
-
-
-# Leaving points out of tiles: where a point meets itself.
-
-
-def cross_out(tile: NDArray, leave_out: NDArray, start: int, value) -> None:
-    """Write `value`, one number or one per row, where a row meets the column that it must leave out.
-
-    Parameters
-    ----------
-    tile : array of shape (rows, columns)
-    leave_out : integer array of shape (rows,)
-        The column that each row must not see, -1 for none, in the same numbering as `start`.
-    start : int
-        Number of the first column of the tile.
-    value : float or array of shape (rows,)
-
-    Examples
-    --------
-    >>> tile = np.ones((3, 2))
-    >>> cross_out(tile, np.array([5, 6, -1]), 5, 0.0)
-    >>> tile.tolist()
-    [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
-    """
-    rows = np.flatnonzero((leave_out >= start) & (leave_out < start + tile.shape[1]))
-    if rows.size:
-        tile[rows, leave_out[rows] - start] = value if np.isscalar(value) else value[rows]

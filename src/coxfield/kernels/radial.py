@@ -4,34 +4,54 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels
+from sklearn.utils import gen_batches
 
-from coxfield.kernels import ladder, profiles
+from coxfield.kernels import profiles
 from coxfield.kernels.called import nearest
 from coxfield.kernels.distances import (
     TOLERABLE,
     ScaledPoints,
+    Stretch,
+    capped,
     centre,
     is_view,
     pair_sq_distances,
     place,
     product_error,
     sq_distances,
-    stacked,
 )
-from coxfield.kernels.ladder import PlainBound
-from coxfield.kernels.sklearn_tree import check_nonnegative, factorise, length_unit, rescale
+from coxfield.kernels.namespace import (
+    Library,
+    at_home,
+    at_least,
+    cross_out,
+    into,
+    is_foreign,
+    like,
+    precision,
+    rows_of,
+    stacked,
+    to_numpy,
+)
+from coxfield.kernels.profiles import CLOSED, SquaredExponential
+from coxfield.kernels.protocol import Path, PlainPoints
+from coxfield.kernels.sklearn_tree import check_nonnegative, factorise, free_length_scales, length_unit, rescale
+from coxfield.utils.numbers import ORDINARY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-# Where the largest sum of a row is below this, kernel values have lost digits or vanished.
-FAINT = {name: float(np.finfo(name).tiny / np.finfo(name).eps) for name in ("float32", "float64")}
+    from coxfield.kernels.distances import Points, RadialForm
+    from coxfield.kernels.profiles import Profile
+    from coxfield.kernels.protocol import Sink
 
 
 @dataclass(frozen=True)
@@ -73,16 +93,6 @@ class Radial:
         """Raise ValueError if the kernel may take negative values."""
         check_nonnegative(self.kernel)
 
-    def floored_profile(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances by C / C(0), with no value below `profile_floor`.
-
-        Arithmetic on subnormal numbers is tens of times slower than on normal ones. On real data, at useful length
-        scales, many kernel values would be subnormal.
-        """
-        logs = self.profile.log_of(d2)
-        np.maximum(logs, log_floor(logs.dtype.name), out=logs)
-        return np.exp(logs, out=logs)
-
 
 def _profile(base) -> profiles.Profile:
     if type(base) is kernels.RBF or (type(base) is kernels.Matern and math.isinf(base.nu)):
@@ -92,23 +102,309 @@ def _profile(base) -> profiles.Profile:
     return profiles.RationalQuadratic(float(base.alpha))
 
 
-def log_floor(dtype: str) -> float:
-    """The logarithm below which no value of `Radial.floored_profile` falls."""
+def log_floor(dtype) -> float:
+    """The logarithm below which no value of a tile falls.
+
+    Arithmetic on subnormal numbers is tens of times slower than on normal ones. On real data, at useful length scales,
+    many kernel values would be subnormal.
+    """
     return float(np.log(8 * np.finfo(dtype).tiny))  # a normal number, also after rounding
 
 
-@cache
-def profile_floor(dtype: str) -> float:
-    """The smallest value of `Radial.floored_profile`; it stands for zero."""
-    # Computed as an array, by the same arithmetic as the values, so that it is equal to the last bit.
-    return float(np.exp(np.full(64, log_floor(dtype), dtype))[0])
+def check_library(covariance: Any, X) -> None:
+    """Refuse a covariance that cannot be computed in the library of X."""
+    if not is_foreign(X):
+        return
+    library = Library.of(X)
+    if not isinstance(covariance, Radial):
+        raise TypeError(
+            f"{covariance.kernel!r} can be computed for NumPy arrays only, but the points are {library}: give a "
+            "product of constants with one RBF, Matern or RationalQuadratic, or convert the points to NumPy"
+        )
+    profile = covariance.profile
+    if isinstance(profile, profiles.Matern) and profile.nu not in CLOSED:
+        raise ValueError(
+            f"Matern with nu={profile.nu:g} can be computed for NumPy arrays only, but the points are {library}: give "
+            "nu of 0.5, 1.5, 2.5 or inf, or convert the points to NumPy"
+        )
+
+
+# Class sums at many length scales in one pass over the pairs.
+#
+# A tile of distances is computed once and read for every length scale. For the squared exponential the kernel at length
+# scale l / sqrt(2) is the elementwise square of the kernel at l. On a grid of that ratio most length scales cost a
+# multiplication per entry instead of an exponential.
+#
+# Values of a row are relative to the nearest point so far, so nothing that counts underflows. When a nearer point
+# comes, the sums are scaled down, and never the tiles: squares are right only relative to the top of their own tile.
+
+
+RATIO = float(np.sqrt(2))
+COLUMNS = 2048  # columns of a tile
+SPARSE = 1 / 64  # if a smaller share of the kernel values is left, these values are picked out
+MODEST = (1e-100, 1e100)  # length scales whose squares are ordinary numbers
+NEGLIGIBLE = 1e-6  # an error in a log kernel value that makes no visible difference
 
 
 @dataclass(frozen=True)
-class RadialPoints(PlainBound, ScaledPoints):
-    """Points in units of the length scale; `Bound` says what the methods are for."""
+class Squaring:
+    """How far a chain of squares may go in one precision."""
+
+    chain: int
+    """Squares before a new exponential; each square doubles the relative error."""
+    floor: float
+    """Kernel values, relative to that of the nearest point, are kept above this. It is negligible beside 1, and
+    arithmetic on subnormal numbers is a hundred times slower."""
+    refloor: int
+    """Squares after which values are raised to the floor again, before floor^(2^refloor) underflows."""
+
+
+SQUARING = {"float32": Squaring(4, 1e-18, 1), "float64": Squaring(8, 1e-38, 3)}
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Tiles of h = a.b - |b|^2 / 2 for the squared exponential: log C is h / l^2, up to a constant per row.
+
+    Leaving out |a|^2 saves a pass over the tile, and so does the factor of 1/2.
+    """
+
+    rows: Points
+    columns: Points
+    factors: NDArray
+    nothing = -np.inf
+
+    def tile(self, part: slice, room: NDArray | None) -> Any:
+        some = self.columns[part]
+        if sparse.issparse(some.coordinates):
+            tile = (self.rows.coordinates @ some.coordinates.T).toarray()
+        elif room is not None:
+            tile = np.matmul(self.rows.coordinates, some.coordinates.T, out=_part_of(room, len(self.rows), len(some)))
+        else:
+            tile = self.rows.coordinates @ some.coordinates.T
+        tile -= (some.sq_norms * 0.5)[None, :]
+        if self.rows.stretch is not None:
+            tile -= 0.5 * self.rows.stretch.added(self.rows.coordinates, some.coordinates)
+        return tile
+
+    def best(self, tile) -> NDArray:
+        """The largest h of each row."""
+        return to_numpy(Library.of(tile).xp.max(tile, axis=1)).astype(float)
+
+    def tops(self, best: NDArray) -> NDArray:
+        """log C / C(0) of the nearest point at each factor."""
+        d2 = np.maximum(to_numpy(self.rows.sq_norms).astype(float) - 2 * best, 0)
+        return -0.5 * d2 / np.square(self.factors)[:, None]
+
+    def prepared(self, tile, best: NDArray) -> Any:
+        """The tile relative to the nearest point."""
+        tile -= like(best, tile)[:, None]
+        return tile
+
+    def logs(self, k: int, prepared, top, out) -> Any:
+        """Relative logarithms at a factor."""
+        inverse = _inverse(self.factors[k], precision(prepared))
+        if inverse == 1 and out is prepared:
+            return prepared
+        return into("multiply", prepared, inverse, out=out)
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """Tiles of squared distances, for any profile and for any size of the numbers."""
+
+    rows: RadialPoints
+    columns: RadialPoints
+    factors: NDArray
+    nothing = np.inf
+
+    def tile(self, part: slice, room: NDArray | None) -> Any:
+        if self.rows.exact:
+            return exact_sq_distances(self.rows, self.columns[part])
+        some = self.columns.points[part]
+        return sq_distances(self.rows.points, some, _part_of(room, len(self.rows), len(some)))
+
+    def best(self, tile) -> NDArray:
+        """The smallest squared distance of each row, with the other sign."""
+        return -to_numpy(Library.of(tile).xp.min(tile, axis=1)).astype(float)
+
+    def tops(self, best: NDArray) -> NDArray:
+        """log C / C(0) of the nearest point at each factor."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            d2 = capped(np.where(np.isinf(best), 0, -best) / np.square(self.factors)[:, None])
+            return self.rows.covariance.profile.log_of(d2)
+
+    def prepared(self, tile, best: NDArray) -> Any:
+        """The tile itself."""
+        return tile
+
+    def logs(self, k: int, prepared, top: NDArray, out) -> Any:
+        """Relative logarithms at a factor; `top` has an entry or a column for each row."""
+        largest = float(np.finfo(precision(prepared)).max)
+        logs = self.rows.covariance.profile.log_of(_at_factor(prepared, self.factors[k], out))
+        logs -= like(np.clip(top, -largest, largest), logs)
+        # None is above 0, up to rounding; but rounding is large where the nearest point is very far.
+        return (
+            np.minimum(logs, 1, out=logs) if isinstance(logs, np.ndarray) else Library.of(logs).xp.clip(logs, max=1.0)
+        )
+
+
+def path_sums(rows: RadialPoints, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
+    """See `KernelPoints.walk`. It is fastest from long to short and where each factor is the last over sqrt(2)."""
+    covariance = rows.covariance
+    if not free_length_scales(covariance.kernel):  # length scales that the user has fixed stay
+        factors = np.ones(len(factors))
+    limit = np.square(ORDINARY[rows.dtype])
+    moderate = rows.points.farthest <= limit and columns.points.farthest <= limit and not rows.exact
+    scores = isinstance(covariance.profile, SquaredExponential) and moderate
+    source: Any = _Scores(rows.points, columns.points, factors) if scores else _Distances(rows, columns, factors)
+    squared = squares_of_last(covariance.profile, factors)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        tops = _summed(source, squared, len(rows), len(columns), rows, leave_out, sink)
+    return tops + np.log(covariance.variance)
+
+
+def _summed(source, squared: NDArray, n: int, n_columns: int, rows, leave_out: NDArray, sink: Sink) -> NDArray:
+    """Hand all tiles to the sink, and return the logarithms of what their rows were divided by."""
+    dense = not rows.library.foreign and not sparse.issparse(rows.points.coordinates) and not rows.exact
+    rooms = [np.empty(n * min(COLUMNS, n_columns), rows.dtype) for _ in range(1 + (len(squared) > 1))] if dense else []
+    best, tops = np.full(n, -np.inf), np.full((len(squared), n), LOWEST)
+    for part in gen_batches(n_columns, COLUMNS):
+        tile = cross_out(source.tile(part, rooms[0] if dense else None), leave_out, part.start, source.nothing)
+        nearer = np.maximum(best, source.best(tile))
+        if (nearer > best).any():
+            seen = np.isfinite(nearer)
+            new = np.where(seen, source.tops(np.where(seen, nearer, 0)), LOWEST)
+            if part.start:
+                sink.rescale(np.exp(tops - new))
+            best, tops = nearer, new
+        tile = source.prepared(tile, np.where(np.isfinite(best), best, 0))
+        _tile_path(source, squared, tops, tile, rooms[1] if len(rooms) > 1 else None, part.start, leave_out, sink)
+    return np.where(tops == LOWEST, 0, tops)
+
+
+def _tile_path(source, squared: NDArray, tops: NDArray, prepared, room, start: int, leave_out: NDArray, sink) -> None:
+    """Hand one tile to the sink, for one factor after another.
+
+    Towards short length scales nearly all values vanish. The few that are left are then picked out, and the rest of the
+    tile is not visited again.
+    """
+    alone, limits = len(squared) == 1, SQUARING[precision(prepared).name]
+    floor = math.exp(log_floor(precision(prepared))) if alone else limits.floor
+    out = prepared if alone else _part_of(room, *prepared.shape) if room is not None else _empty_like(prepared)
+    tile, squares, shortening = out, 0, shortens(source.factors)
+    for k in range(len(squared)):
+        if squared[k] and squares < limits.chain:
+            tile *= tile
+            squares += 1
+            tile = at_least(tile, floor) if squares % limits.refloor == 0 else tile
+        else:
+            logs = source.logs(k, prepared, tops[k][:, None], out)
+            tile, squares = into("exp", at_least(logs, math.log(floor)), out=logs), 0
+        sink.add(k, start, cross_out(tile, leave_out, start, 0.0))
+        if not alone and k % 3 == 2 and shortening[k] and k + 1 < len(squared):
+            present = tile > floor
+            if _share(present) < SPARSE:
+                _entries(source, k + 1, tops, prepared, present, start, floor, sink)
+                return
+
+
+def _entries(source, first: int, tops: NDArray, prepared, present, start: int, floor: float, sink: Sink) -> None:
+    """Hand the few entries of a tile that are still present to the sink, for all the remaining factors."""
+    near = to_numpy(prepared[present])
+    at, columns = np.nonzero(to_numpy(present))
+    for k in range(first, len(source.factors)):
+        logs = source.logs(k, near, tops[k][at], np.empty_like(near))
+        sink.add_entries(k, at, columns + start, np.exp(np.maximum(logs, math.log(floor))))
+
+
+def _share(present) -> float:
+    """The share of the entries that are true."""
+    if isinstance(present, np.ndarray):
+        return np.count_nonzero(present) / present.size
+    xp = Library.of(present).xp
+    return float(xp.mean(xp.astype(present, xp.float32)))
+
+
+def _part_of(room: NDArray | None, n: int, width: int) -> NDArray | None:
+    """The part of some memory that a tile needs."""
+    return None if room is None else room[: n * width].reshape(n, width)
+
+
+def _empty_like(tile) -> Any:
+    return Library.of(tile).xp.empty_like(tile)
+
+
+def _inverse(factor: float, dtype) -> float:
+    """What squared distances are multiplied by for a factor of the length scale; a finite number."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(np.minimum(np.float64(factor) ** -2.0, np.finfo(dtype).max))
+
+
+def _at_factor(d2: NDArray, factor: float, out) -> NDArray:
+    """Squared distances in units of the length scale times a factor; those beyond all numbers are very large."""
+    inverse = _inverse(factor, precision(d2))
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = into("multiply", d2, inverse, out=out)
+    return capped(scaled) if inverse > 1 else scaled
+
+
+def shortens(factors: NDArray) -> NDArray:
+    """Whether no later length scale is longer, so that a value that has vanished stays 0."""
+    return factors >= np.maximum.accumulate(factors[::-1])[::-1]
+
+
+def squares_of_last(profile: Profile, factors: NDArray) -> NDArray:
+    """Whether the kernel of each factor is the square of the one before."""
+    squared = np.zeros(len(factors), dtype=bool)
+    if isinstance(profile, SquaredExponential):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # far apart, or 0 in units of the first
+            squared[1:] = np.isclose(factors[:-1] / factors[1:], RATIO, rtol=1e-12)
+    return squared
+
+
+# Squared distances in double precision, where rounding could change which point is the nearest.
+#
+# Far from the origin, in units of a short length scale, the product form of a squared distance may be wrong by more
+# than the gap between the nearest and the second nearest point. The distances are then computed by subtraction.
+
+
+def exact_sq_distances(rows: RadialPoints, columns: RadialPoints) -> NDArray:
+    """Squared distances in double precision, at home, by subtraction where the product form is too coarse."""
+    queries, others = rows.in_double(), columns.in_double()
+    d2 = to_numpy(sq_distances(queries, others)).astype(float, copy=False)
+    unsure = np.flatnonzero(product_error(queries, others) > NEGLIGIBLE)
+    if unsure.size:
+        d2[unsure] = _by_subtraction(rows[unsure], columns)
+    return d2
+
+
+def _by_subtraction(rows: RadialPoints, columns: RadialPoints) -> NDArray:
+    """All squared distances between some points and others, without the cancellation of the product form."""
+    # The points as they were given: after a division by a short length scale, differences have fewer digits.
+    a, b = (at_home(rows_of(points.X, points.rows)).astype(float) for points in (rows, columns))
+    scale, stretch = np.asarray(rows.covariance.length_scale, dtype=float), rows.points.stretch
+    if not sparse.issparse(a) and MODEST[0] < scale.min() and scale.max() < MODEST[1]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            d2 = np.square(cdist(a, b, "seuclidean", V=np.broadcast_to(np.square(scale), a.shape[1:])))
+            if stretch is not None:
+                home = Stretch(at_home(stretch.directions), at_home(stretch.factors)).astype(np.float64)
+                d2 += home.added(*(at_home(points.in_double().coordinates) for points in (rows, columns)))
+        return capped(d2)
+    at, of_columns = np.divmod(np.arange(len(rows) * len(columns)), len(columns))
+    return rows.pair_distances(at, columns, of_columns).reshape(len(rows), len(columns))
+
+
+LOWEST = float(np.finfo(float).min)
+
+
+@dataclass(frozen=True)
+class RadialPoints(PlainPoints, ScaledPoints):
+    """Points in units of the length scale; `KernelPoints` says what the methods are for."""
 
     covariance: Radial
+    exact: bool = False
+    """Whether distances from these points are computed with all digits of double precision."""
 
     @classmethod
     def of(cls, covariance: Radial, X, rows: NDArray, origin) -> RadialPoints:
@@ -116,14 +412,13 @@ class RadialPoints(PlainBound, ScaledPoints):
         return cls(covariance, X, rows, place(X, covariance.length_scale, origin, rows), origin)
 
     @property
-    def unit(self) -> float:
-        """The variance, because tiles have variance 1."""
-        return self.covariance.variance
+    def library(self) -> Library:
+        """Where the coordinates are."""
+        return Library.of(self.points.coordinates)
 
-    @property
-    def floor(self) -> float:
-        """See `Radial.floored_profile`."""
-        return profile_floor(self.dtype.name)
+    def precisely(self) -> RadialPoints:
+        """The same points, with distances that no rounding has spoilt."""
+        return replace(self, exact=True)
 
     def at(self, X) -> RadialPoints:
         """Other points in the same coordinates."""
@@ -134,7 +429,7 @@ class RadialPoints(PlainBound, ScaledPoints):
         """These points and others that are in the same coordinates."""
         return replace(
             self,
-            X=stacked([self.X[self.rows], other.X[other.rows]]),
+            X=stacked([rows_of(self.X, self.rows), rows_of(other.X, other.rows)]),
             rows=np.arange(len(self) + len(other)),
             points=self.points.joined(other.points),
         )
@@ -148,18 +443,19 @@ class RadialPoints(PlainBound, ScaledPoints):
         held[self.rows] = True
         if held.all() and not is_view(self.X):
             return self
-        return replace(self, X=self.X[self.rows], rows=np.arange(len(self.rows)))
+        return replace(self, X=rows_of(self.X, self.rows), rows=np.arange(len(self.rows)))
 
     @property
     def erasable(self) -> bool:
-        """Unless the points are sparse: the columns of a sparse row would tell of it."""
-        return not sparse.issparse(self.points.coordinates)
+        """Whether points can be overwritten: in NumPy, unless they are sparse, where columns would tell of a row."""
+        return isinstance(self.points.coordinates, np.ndarray)
 
     def erase(self, rows: NDArray) -> None:
         """Write zeros: the mean of all points, in these coordinates."""
         self.X[self.rows[rows]] = 0
         self.points.coordinates[rows] = 0
         self.points.sq_norms[rows] = 0
+        self.points.__dict__.pop("farthest", None)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> RadialPoints:
         """The same points under the rescaled covariance."""
@@ -171,46 +467,63 @@ class RadialPoints(PlainBound, ScaledPoints):
 
     def tile(self, columns: RadialPoints, out: NDArray | None = None) -> NDArray:
         """One product of matrices, and a few passes in place."""
-        room = ladder.room_for(self, columns, out)
-        return self.covariance.floored_profile(sq_distances(self.points, columns.points, room))
+        return next(self.tiles_at(columns, np.ones(1), out))
+
+    def tiles_at(self, columns: RadialPoints, factors: NDArray, out: NDArray | None = None) -> Iterator[Any]:
+        """All factors from one tile of distances."""
+        if out is not None:
+            out = _part_of(out.ravel(), len(self), len(columns)) if out.dtype == self.dtype else None
+        d2, variance = sq_distances(self.points, columns.points, out), self.covariance.variance
+        if variance > float(np.finfo(self.dtype).max):  # no number in single precision
+            d2 = Library.of(d2).xp.astype(d2, Library.of(d2).double)
+        floor = log_floor(precision(d2))
+        for factor in factors if free_length_scales(self.covariance.kernel) else np.ones(len(factors)):
+            tile = d2 if len(factors) == 1 and factor == 1 else _at_factor(d2, factor, _empty_like(d2))
+            logs = at_least(self.covariance.profile.log_of(tile), floor)
+            values = into("exp", logs, out=logs)
+            values -= _floor_value(precision(d2))
+            values *= variance
+            yield values if isinstance(values, np.ndarray) else at_least(values, 0.0)
 
     def imprecise(self, columns: RadialPoints, factor: float = 1.0) -> NDArray:
         """Whether the product form of the distances may be wrong by more than `TOLERABLE`."""
         return product_error(self.points, columns.points) > TOLERABLE * factor**2
 
-    def faint(self, sums: NDArray) -> NDArray:
-        """Whether every kernel value that counts is about to underflow."""
-        return sums.max(axis=1, initial=0) < FAINT[self.dtype.name]
-
-    def log_tile(self, columns: RadialPoints, *, groups=None, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: RadialPoints, *, leave_out: NDArray | None = None) -> NDArray:
         """Logarithms, with distances computed again by subtraction where rounding could matter."""
-        return ladder.log_tile(self, columns, groups, leave_out)
+        logs = next(self.log_tiles_at(columns, np.ones(1)))
+        return logs if leave_out is None else cross_out(logs, leave_out, 0, -np.inf)
 
     def pairs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
         """C of listed pairs, by subtraction."""
-        return next(self.pair_rungs(rows, columns, of_columns, np.ones(1)))
+        return next(self.pairs_at(rows, columns, of_columns, np.ones(1)))
+
+    def pair_distances(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
+        """Squared distances of listed pairs, by subtraction."""
+        scale = self.covariance.length_scale
+        return pair_sq_distances(self.X, self.rows[rows], columns.X, columns.rows[of_columns], scale)
 
     def neighbours(self, count: int) -> NDArray:
         """The nearest points."""
-        return nearest(self.points.coordinates, count)
+        return nearest(at_home(self.points.coordinates), count)
 
-    def walk(self, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink) -> NDArray:
+    def paths(self, columns: RadialPoints, weights: Any) -> list[Path]:
+        """One sum, relative to the nearest point."""
+        return [Path(self, columns, np.ones(1), [[weights]])]
+
+    def walk(self, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
         """All factors from one matrix of distances."""
-        return ladder.walk(self, columns, factors, leave_out, sink)
+        return path_sums(self, columns, factors, leave_out, sink)
 
-    def rungs(self, columns: RadialPoints, factors: NDArray, out: NDArray | None = None):
-        """All factors from one tile of distances."""
-        return ladder.rungs(self, columns, factors, out, self.floor)
-
-    def log_rungs(self, columns: RadialPoints, factors: NDArray):
+    def log_tiles_at(self, columns: RadialPoints, factors: NDArray) -> Iterator[NDArray]:
         """All factors from one matrix of precise distances."""
-        return ladder.log_rungs(self, columns, factors)
+        d2 = exact_sq_distances(self, columns)
+        return _values_at(self.covariance, d2, factors)
 
-    def pair_rungs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray, factors: NDArray):
+    def pairs_at(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray, factors: NDArray):
         """All factors from the same distances, by subtraction."""
-        scale = self.covariance.length_scale
-        d2 = pair_sq_distances(self.X, self.rows[rows], columns.X, columns.rows[of_columns], scale)
-        return ladder.pair_rungs(self.covariance, d2, factors)
+        d2 = self.pair_distances(rows, columns, of_columns)
+        return (np.exp(logs) for logs in _values_at(self.covariance, d2, factors))
 
     def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
         """Derivatives in closed form."""
@@ -219,3 +532,15 @@ class RadialPoints(PlainBound, ScaledPoints):
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
         """C(x, x) is the variance. Its derivative by its own logarithm is itself; all others are 0."""
         return profiles.diagonal_gradient(self.covariance, weights)
+
+
+def _values_at(covariance: RadialForm, d2: NDArray, factors: NDArray) -> Iterator[NDArray]:
+    """Logarithms of the covariance at each factor, from squared distances of NumPy in double precision."""
+    for factor in factors if free_length_scales(covariance.kernel) else np.ones(len(factors)):
+        scaled = _at_factor(d2, factor, np.empty_like(d2))
+        yield covariance.profile.log_of(scaled) + np.log(covariance.variance)
+
+
+def _floor_value(dtype) -> float:
+    """exp of `log_floor`, as arrays have it to the last bit."""
+    return float(np.exp(np.full(64, log_floor(dtype), dtype))[0])

@@ -23,7 +23,7 @@ from coxfield.plotting.processes import (
     plot_summary,
 )
 from coxfield.plotting.reasons import plot_reasons
-from coxfield.plotting.selection import plot_mixture, plot_reliability, plot_selection_path
+from coxfield.plotting.selection import plot_features, plot_mixture, plot_reliability, plot_selection_path
 
 __all__ = [
     "COLOURS",
@@ -37,6 +37,7 @@ __all__ = [
     "encode",
     "figure",
     "plot_envelope",
+    "plot_features",
     "plot_few_labels",
     "plot_intensity",
     "plot_label_quality",

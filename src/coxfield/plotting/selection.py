@@ -272,3 +272,47 @@ def _legend(ax, styles: dict, fills: dict) -> None:
     # matplotlib fills a legend column by column.
     handles = [cell for column in range(columns) for cell in cells[column::columns]]
     ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns, frameon=False)
+
+
+# What the columns of a table are worth.
+
+
+MOST_COLUMNS = 30  # that fit below each other
+
+
+def plot_features(classifier, ax: Axes | None = None, most: int = MOST_COLUMNS, **options) -> Axes:
+    """Draw what each column is worth, the most important at the top, with two standard errors to either side.
+
+    Parameters
+    ----------
+    classifier : fitted LGCPClassifier
+    ax : matplotlib Axes, optional
+    most : int
+        How many columns to draw.
+    **options
+        Of `LGCPClassifier.feature_importance`.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from coxfield import LGCPClassifier
+    >>> from coxfield.datasets import load_synth
+    >>> from coxfield.plotting import figure, plot_features
+    >>> synth = load_synth()
+    >>> clf = LGCPClassifier().fit(synth.X_train, synth.y_train)
+    >>> print(plot_features(clf, figure().subplots()).get_xlabel())
+    growth of the log loss without the column
+    """
+    check_is_fitted(classifier)
+    found = classifier.feature_importance(**options)
+    order = np.argsort(-found["importance"], kind="stable")[:most]
+    ax = axes_for(ax)
+    names = [str(name) for name in found["column"][order]]
+    ax.barh(names, found["importance"][order], xerr=2 * found["standard_error"][order], color=COLOURS[0], ecolor="0.4")
+    ax.axvline(0, color="0.4", linewidth=0.8)
+    ax.invert_yaxis()
+    ax.set(xlabel="growth of the log loss without the column")
+    return ax

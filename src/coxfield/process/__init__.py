@@ -8,8 +8,7 @@ paper. `label_distribution` is the distribution of labels that the paper's class
 from coxfield.geometry.window import PolygonWindow, Window
 from coxfield.process.densities import log_product_density
 from coxfield.process.fields import Grid, Intensity, sample_gaussian_field
-from coxfield.process.fitted import Bootstrap, FittedCoxProcess, FittedTypes
-from coxfield.process.fitting import Covariates, FitWarning, Trend, fit_trend
+from coxfield.process.fitting import FitWarning
 from coxfield.process.goodness import (
     Envelope,
     FittedPermanental,
@@ -19,6 +18,7 @@ from coxfield.process.goodness import (
     residuals,
     third_order,
 )
+from coxfield.process.intervals import Bootstrap
 from coxfield.process.labels import (
     LabelDistribution,
     gp_classifier_prior,
@@ -27,11 +27,12 @@ from coxfield.process.labels import (
     log_superposition_density,
     thinned_label_distribution,
 )
-from coxfield.process.lgcp import CoarseGridWarning, LogGaussianCoxProcess
+from coxfield.process.lgcp import CoarseGridWarning, FittedCoxProcess, FittedTypes, LogGaussianCoxProcess
 from coxfield.process.pattern import Pattern, PatternWarning, PointPattern
 from coxfield.process.poisson import poisson_process, superpose, thin
 from coxfield.process.posterior import Posterior, latent_posterior
 from coxfield.process.summaries import Summary, j_function, k_function, l_function, pair_correlation
+from coxfield.process.trend import Covariates, Trend, fit_trend
 
 __all__ = [
     "Bootstrap",

@@ -319,6 +319,6 @@ def _why_not(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> str:
             "do not go to 0"
         )
     return (
-        f"{what}: it goes to 0, but some of its Fourier coefficients are negative, so it is no covariance function "
+        f"{what}: it goes to 0, but some of its Fourier coefficients are negative, so it is not a covariance function "
         f"for points of {len(torus)} coordinates; use RBF, Matern or RationalQuadratic"
     )

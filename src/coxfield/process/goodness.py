@@ -7,15 +7,17 @@ Gaussian Cox process and a permanental process with the same pair correlation di
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy import fft
+from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
 from coxfield.geometry.window import Window
-from coxfield.kernels.sklearn_tree import values_of
+from coxfield.kernels.sklearn_tree import rescale, values_of
 from coxfield.process.densities import check_in_dimension, check_kernel, variance
 from coxfield.process.fields import Grid, Intensity, embed
 from coxfield.process.fitting import correlation_length
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
 
-    from coxfield.process.fitted import FittedCoxProcess
     from coxfield.process.pattern import PointPattern
+    from coxfield.process.trend import Trend
 
 SUMMARIES: dict[str, Callable[..., Summary]] = {
     "pcf": pair_correlation,
@@ -51,6 +53,33 @@ SUMMARIES: dict[str, Callable[..., Summary]] = {
 }
 FEWEST = 0.8  # share of simulations in which a distance must have a value, as J has none far out
 FIELDS = (1, 12)  # of a permanental process: squares that are added up
+
+
+class Fitted(Protocol):
+    """A process that was fitted to a pattern, and that draws others in its window."""
+
+    @property
+    def pattern(self) -> PointPattern:
+        """What it was fitted to."""
+
+    def simulate(self, size: int, *, random_state=None) -> list[PointPattern]:
+        """Draw patterns."""
+
+
+class FittedIntensity(Protocol):
+    """What the residuals of a fitted process depend on."""
+
+    @property
+    def pattern(self) -> PointPattern:
+        """What it was fitted to."""
+
+    @property
+    def kernel_(self) -> Kernel:
+        """C."""
+
+    @property
+    def trend_(self) -> Trend | None:
+        """The log intensity, if it is not the same everywhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +115,7 @@ class Envelope:
 
 
 def envelope(
-    fit: FittedCoxProcess | FittedPermanental,
+    fit: Fitted,
     statistic: str | Callable[[PointPattern], Summary] = "pcf",
     n: int = 199,
     *,
@@ -118,19 +147,8 @@ def envelope(
     if not callable(statistic) and statistic not in SUMMARIES:
         raise ValueError(f"statistic must be one of {', '.join(SUMMARIES)}, or a function; got {statistic!r}")
     n, rng = whole_number("n", n, least=19), generator(random_state)
-    pattern = fit.pattern
-    if not callable(statistic):
-        if r is None and statistic != "J":
-            r = np.linspace(0, longest(pattern.window, pattern.rate), 65)[1:]
-        how: dict[str, Any] = {} if statistic == "J" else {"correction": "translation"}
-        trend = getattr(fit, "trend_", None)
-        if trend is not None and statistic != "J":
-            how["intensity"] = lambda points: np.exp(trend(points))
-        function = SUMMARIES[statistic]
-        first = function(pattern, r, **how)
-        summary = lambda drawn: function(drawn, first.r, **how)  # noqa: E731
-    else:
-        summary, first = statistic, statistic(pattern)
+    summary = statistic if callable(statistic) else _summary(fit, statistic, r)
+    first = summary(fit.pattern)
     curves = [first.values]
     with progress(f"{n} simulated patterns", n, None, "fewer patterns take less time") as done:
         while len(curves) <= n:
@@ -143,10 +161,21 @@ def envelope(
     table = table[:, kept]
     table = np.where(np.isfinite(table), table, np.nanmean(np.where(np.isfinite(table), table, np.nan), axis=0))
     low, high, p_value, p_interval = global_envelope(table, level)
-    name = first.name
-    return Envelope(
-        name, first.r[kept], table[0], low, high, table[1:].mean(axis=0), p_value, p_interval, level, n, first.unit
-    )
+    central = table[1:].mean(axis=0)
+    return Envelope(first.name, first.r[kept], table[0], low, high, central, p_value, p_interval, level, n, first.unit)
+
+
+def _summary(fit: Fitted, statistic: str, r) -> Callable[[PointPattern], Summary]:
+    """The summary of this name at the same distances for every pattern, with the trend of the fit."""
+    pattern, function = fit.pattern, SUMMARIES[statistic]
+    if statistic == "J":  # has neither an inhomogeneous version nor a choice of edge corrections
+        return partial(j_function, r=j_function(pattern, r).r)
+    r = np.linspace(0, longest(pattern.window, pattern.rate), 65)[1:] if r is None else r
+    how: dict[str, Any] = {"r": r, "correction": "translation"}
+    trend = getattr(fit, "trend_", None)
+    if trend is not None:
+        how["intensity"] = lambda points: np.exp(trend(points))
+    return partial(function, **how)
 
 
 def global_envelope(curves: NDArray, level: float) -> tuple[NDArray, NDArray, float, tuple[float, float]]:
@@ -198,7 +227,7 @@ class Residuals:
         return plot_map(self.grid, scaled, "residual / standard error", ax, diverging=True)
 
 
-def residuals(fit: FittedCoxProcess, bandwidth: float | None = None, grid: Grid | None = None) -> Residuals:
+def residuals(fit: FittedIntensity, bandwidth: float | None = None, grid: Grid | None = None) -> Residuals:
     """Residuals of the fitted mean intensity, smoothed by a Gaussian kernel with this standard deviation.
 
     Values near the edge are divided by the part of the kernel that lies in the window. Outside of the window they are
@@ -217,12 +246,11 @@ def residuals(fit: FittedCoxProcess, bandwidth: float | None = None, grid: Grid 
     volumes = window.cell_volumes(grid.shape)
     counts = np.bincount(grid.cells_in_box(pattern.points), minlength=volumes.size).reshape(grid.shape)
     rate = np.exp(fit.trend_(grid.centres())).reshape(grid.shape) if fit.trend_ is not None else pattern.rate
-    expected = rate * volumes
     mass = _smooth(volumes, grid, b)
     inside = volumes > 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.where(inside, _smooth(counts - expected, grid, b) / mass, np.nan)
-        variances = _smoothed_variance(fit, grid, expected, b) / mass**2
+        values = np.where(inside, _smooth(counts - rate * volumes, grid, b) / mass, np.nan)
+        variances = _smoothed_variance(fit, grid, rate, volumes, b) / mass**2
     return Residuals(grid, values, np.where(inside, np.sqrt(variances), np.nan), b)
 
 
@@ -235,32 +263,27 @@ def _kernel_on(grid: Grid, b: float, padded: list[int]) -> NDArray:
     return kernel
 
 
-def _smooth(values: NDArray, grid: Grid, b: float) -> NDArray:
-    """Convolution with the Gaussian kernel."""
+def _smooth(values: NDArray, grid: Grid, b: float, power: int = 1) -> NDArray:
+    """Convolution with a power of the Gaussian kernel."""
     padded = [fft.next_fast_len(2 * n) for n in grid.shape]
-    around = fft.irfftn(fft.rfftn(values, padded) * fft.rfftn(_kernel_on(grid, b, padded)), padded)
+    around = fft.irfftn(fft.rfftn(values, padded) * fft.rfftn(_kernel_on(grid, b, padded) ** power), padded)
     return around[tuple(slice(n) for n in grid.shape)]
 
 
-def _smoothed_variance(fit: FittedCoxProcess, grid: Grid, expected: NDArray, b: float) -> NDArray:
+def _smoothed_variance(fit: FittedIntensity, grid: Grid, rate: NDArray | float, volumes: NDArray, b: float) -> NDArray:
     """Variance of smoothed counts at every cell: Poisson noise, and covariances lambda lambda (g - 1) in the window.
 
-    The latter is that of an even intensity of the local size, without the edge.
+    The product of two Gaussian kernels is one of the distance of u and v, times a narrower one of their midpoint. Of
+    the latter it is asked whether it lies in the window, instead of u and v: errors near the edge are rather too large.
     """
-    noise = _smooth_squared(expected, grid, b)
+    noise = _smooth(rate * volumes, grid, b, power=2)
     padded = [fft.next_fast_len(2 * n) for n in grid.shape]
     steps = [step * n * fft.fftfreq(n) for step, n in zip(grid.spacing, padded, strict=True)]
     lags = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, len(padded))
     extra = np.expm1(values_of(fit.kernel_, np.zeros((1, len(padded))), lags)[0]).reshape(padded)
     spectrum = np.abs(fft.fftn(_kernel_on(grid, b, padded))) ** 2 * fft.fftn(extra).real
     clustered = float(spectrum.mean()) * grid.cell_volume**2
-    return noise + clustered * (expected / grid.cell_volume) ** 2
-
-
-def _smooth_squared(values: NDArray, grid: Grid, b: float) -> NDArray:
-    padded = [fft.next_fast_len(2 * n) for n in grid.shape]
-    around = fft.irfftn(fft.rfftn(values, padded) * fft.rfftn(_kernel_on(grid, b, padded) ** 2), padded)
-    return around[tuple(slice(n) for n in grid.shape)]
+    return noise + clustered * _smooth(rate**2 * volumes, grid, b / np.sqrt(2))
 
 
 def third_order(pattern: PointPattern, correlation: Callable[[NDArray], NDArray], r=None) -> Summary:
@@ -333,10 +356,6 @@ def fit_permanental(pattern: PointPattern, kernel: Kernel, *, r_max: float | Non
 
     The number of fields sets the pair correlation at 0, which is 1 + 2 / m: 3, 2, 1.67, 1.5, ...
     """
-    from scipy.optimize import minimize_scalar
-
-    from coxfield.kernels.sklearn_tree import rescale
-
     check_kernel(kernel)
     check_in_dimension(kernel, pattern.window.dimension)
     reach = longest(pattern.window, pattern.rate) if r_max is None else r_max

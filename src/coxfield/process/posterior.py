@@ -9,7 +9,7 @@ solved by conjugate gradients, so that no matrix is ever formed on large grids.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from scipy import fft
@@ -25,8 +25,9 @@ from coxfield.utils.numbers import generator, positive_number, whole_number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
+    from sklearn.gaussian_process.kernels import Kernel
 
-    from coxfield.process.lgcp import LogGaussianCoxProcess
+    from coxfield.process.densities import Mean
     from coxfield.process.pattern import PointPattern
 
 APPROXIMATIONS = ("variational", "laplace")
@@ -38,6 +39,18 @@ CG_DRAWS = 1e-2  # the same for draws, whose variances have a standard error of 
 ROUNDS = 3  # of variances and means of the variational approximation
 EARLY = 20  # draws in all rounds but the last
 STEPS = 100  # of Newton at most
+
+
+class GaussianLog(Protocol):
+    """The prior of the log intensity: a Gaussian process, such as that of a `LogGaussianCoxProcess`."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """C."""
+
+    @property
+    def mean(self) -> Mean:
+        """mu."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +102,7 @@ class Posterior:
 
 
 def latent_posterior(
-    process: LogGaussianCoxProcess,
+    process: GaussianLog,
     pattern: PointPattern,
     grid: Grid | None = None,
     *,
@@ -165,7 +178,7 @@ class _Problem:
     top: float
 
     @classmethod
-    def of(cls, process, pattern, grid: Grid) -> _Problem:
+    def of(cls, process: GaussianLog, pattern: PointPattern, grid: Grid) -> _Problem:
         embedding = embed(process.kernel, grid)
         torus = embedding.eigenvalues.shape
         counts = np.bincount(grid.cells_in_box(pattern.points), minlength=int(np.prod(grid.shape))).reshape(grid.shape)

@@ -238,38 +238,19 @@ class Pairs:
     def of(cls, pattern: PointPattern, r, correction: str | None, intensity, types: tuple | None) -> Pairs:
         """Check what a user gave."""
         window = pattern.window
-        if types is None:
-            first, second = pattern, None
-        else:
-            first, second = (pattern.marked(mark) for mark in types)
-        _check_pattern(first, 2 if second is None else 1)
-        if second is not None:
-            _check_pattern(second, 1)
-        n, m = len(first), len(first) - 1 if second is None else len(second)
-        volume = window.volume
-        if intensity is None:
-            # lambda^2 is estimated by n (n - 1) / |W|^2, which has no bias for a Poisson process.
-            inverse = np.ones(n), np.ones(n if second is None else m)
-            scale = volume / (n * m)
-            noise = volume / math.sqrt(n * m)
-        else:
-            inverse = _inverse(intensity, first), _inverse(intensity, first if second is None else second)
-            # Weights of one type add up to the volume: an intensity that is wrong by a factor does no harm.
-            scale = volume / (inverse[0].sum() * inverse[1].sum())
-            noise = scale * math.sqrt((inverse[0] ** 2).sum() * (inverse[1] ** 2).sum())
-        noise *= math.sqrt(2) if second is None else 1
-        rate = min(n, m + (second is None)) / volume
-        r = _distances(r, longest(window, rate), STEPS)
-        chosen = check_correction(correction, window)
+        first, second = (pattern, pattern) if types is None else (pattern.marked(mark) for mark in types)
+        for some in (first, second):
+            _check_pattern(some, 2 if types is None else 1)
+        inverse, scale, noise = _weighing(first, second, intensity, within=types is None)
         return cls(
             window,
             first.points,
-            None if second is None else second.points,
+            None if types is None else second.points,
             inverse,
             scale,
-            r,
-            chosen,
-            (volume / n) ** (1 / window.dimension),
+            _distances(r, longest(window, min(first.rate, second.rate)), STEPS),
+            check_correction(correction, window),
+            (1 / first.rate) ** (1 / window.dimension),
             noise,
         )
 
@@ -299,6 +280,24 @@ class Pairs:
 
     def _shares(self, centres: NDArray, d: NDArray) -> NDArray:
         return np.maximum(circle_shares(self.window, centres, d), 1 / MOST_WEIGHT)
+
+
+def _weighing(
+    first: PointPattern, second: PointPattern, intensity, within: bool
+) -> tuple[tuple[NDArray, NDArray], float, float]:
+    """1 / lambda of both sets of points, the factor of all pairs, and their noise."""
+    volume = first.window.volume
+    if intensity is None:
+        inverse = np.ones(len(first)), np.ones(len(second))
+        # lambda^2 is estimated by n (n - 1) / |W|^2, which has no bias for a Poisson process.
+        pairs = len(first) * (len(second) - within)
+        scale, noise = volume / pairs, volume / math.sqrt(pairs)
+    else:
+        inverse = _inverse(intensity, first), _inverse(intensity, second)
+        # Weights of one type add up to the volume: an intensity that is wrong by a factor does no harm.
+        scale = volume / (inverse[0].sum() * inverse[1].sum())
+        noise = scale * math.sqrt((inverse[0] ** 2).sum() * (inverse[1] ** 2).sum())
+    return inverse, scale, noise * (math.sqrt(2) if within else 1)
 
 
 def close_pairs(

@@ -17,6 +17,7 @@ from sklearn.utils import gen_batches
 
 from coxfield.engine.decision import prior_terms
 from coxfield.engine.weights import COLUMNS, over_rows, whole_rows
+from coxfield.kernels.namespace import rows_of
 from coxfield.kernels.protocol import bind_precisely
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Bound, Covariance, Differentiated
+    from coxfield.kernels.protocol import Covariance, Differentiated, KernelPoints
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def pseudo_likelihood(
 class _View:
     """All labelled points under one covariance, and the columns of each class that uses it."""
 
-    points: Bound
+    points: KernelPoints
     columns: dict[int, NDArray]
     """Rows of each class."""
     weights: NDArray
@@ -149,7 +150,7 @@ def _block(labelled: Labelled, covariances, mean, views: list[_View], rows: NDAr
     for found in parts:
         for c, part in found:
             sums[:, c] += part.sums
-    prior = prior_terms(covariances, labelled.X[rows], mean)
+    prior = prior_terms(covariances, rows_of(labelled.X, rows), mean)
     value, smoothed, residual = _residuals(labelled, prior, sums, rows, smoothing)
     by_theta = tuple(view.gradient(rows, found, residual) for view, found in zip(views, parts, strict=True))
     return PseudoLikelihood(value, smoothed, residual.sum(axis=0), by_theta)

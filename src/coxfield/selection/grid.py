@@ -11,6 +11,7 @@ from scipy import sparse
 from coxfield.field.potts import LabelField
 from coxfield.kernels.called import all_held, hold
 from coxfield.kernels.distances import feature_units, in_units
+from coxfield.kernels.namespace import at_home
 from coxfield.kernels.protocol import bind_precisely
 from coxfield.kernels.sklearn_tree import free_length_scales, length_scale_bounds, length_unit
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Bound, Covariance
+    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 
 # All points at one length scale, with their couplings held if possible: every fold needs the same ones.
@@ -33,7 +34,7 @@ class AllPoints:
 
     X: Any
     covariances: PerClass[Covariance]
-    points: tuple[Bound, ...]
+    points: tuple[KernelPoints, ...]
     mean: NDArray
 
     @classmethod
@@ -154,7 +155,7 @@ def class_distance(labelled: Labelled, kernels: PerClass) -> float:
     found = []
     for k, kernel in enumerate(kernels.distinct):
         rows = np.flatnonzero(np.isin(labelled.y, kernels.classes(k)))
-        X, weights = labelled.X, labelled.weights
+        X, weights = at_home(labelled.X), labelled.weights
         if len(rows) < len(labelled):
             X, weights = X[rows], None if weights is None else weights[rows]
         found.append(typical_distance(X, length_unit(kernel), weights))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from sklearn import get_config
 
-from coxfield.engine.class_sums import LARGEST_LOG, ClassSums
+from coxfield.engine.class_sums import LARGEST_LOG, ClassSums, log_sums
 from coxfield.engine.decision import Scores, prior_terms
-from coxfield.engine.weights import over_rows, whole_rows
+from coxfield.kernels.protocol import Path
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
 from coxfield.progress import progress
@@ -24,14 +24,13 @@ from coxfield.selection.temperature import Slope, least_loss, log_loss
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Group, Labelled, Part
-    from coxfield.engine.weights import ClassWeights
     from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Bound, Covariance
+    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 
 # What a selection tried and which candidate it chose. All selections share this type and its rule for ties.
@@ -170,49 +169,17 @@ def _add_group(logs: NDArray, asked: Asked, labelled: Labelled, group: Group, fa
     """Write the log sums over the points of one group."""
     for number, part in enumerate(group.parts):
         rows, points = _in_coordinates(asked, labelled, part)
-        own = part.column_of(asked.leave_out[rows])
-
-        def work(some: slice, number=number, part=part, rows=rows, points=points, own=own) -> None:
-            place = np.ix_(np.arange(len(factors)), rows[some], part.classes)
-            found = _part_logs(part, points[some], own[some], factors)
-            logs[place] = np.logaddexp(logs[place], found) if number else found
-
-        over_rows(work, len(rows), whole_rows(len(rows), len(part.rows), points.dtype.itemsize), done)
+        path = Path(points, part.points, factors, [[part.weights]] * len(factors))
+        found = log_sums(path, part.column_of(asked.leave_out[rows]), done).logs[:, 0]
+        place = np.ix_(np.arange(len(factors)), rows, part.classes)
+        logs[place] = np.logaddexp(logs[place], found) if number else found
 
 
-def _in_coordinates(asked: Asked, labelled: Labelled, part: Part) -> tuple[NDArray, Bound]:
+def _in_coordinates(asked: Asked, labelled: Labelled, part: Part) -> tuple[NDArray, KernelPoints]:
     """The points in the coordinates of a part; its own points, without a copy, if these are the labelled points."""
     if asked.X is labelled.X and len(part.rows) == len(labelled):
         return part.rows, part.points
     return np.arange(len(asked)), part.points.at(asked.X)
-
-
-def _part_logs(part: Part, points: Bound, own: NDArray, factors: NDArray) -> NDArray:
-    """Log sums of some points over a part, shape (factors, points, classes of the part)."""
-    sums = np.zeros((len(factors), len(points), len(part.classes)))
-    tops = points.walk(part.points, factors, own, Adder([[part.weights]] * len(factors), sums[:, None]))
-    with np.errstate(divide="ignore"):
-        return np.log(sums) + tops[:, :, None]
-
-
-@dataclass(frozen=True)
-class Adder:
-    """Adds the tiles of a walk to class sums, once for each set of weights."""
-
-    weights: Sequence[Sequence[ClassWeights]]
-    """For each factor, one or more sets of weights."""
-    sums: NDArray
-    """Shape (factors, sets, rows, classes)."""
-
-    def add(self, k: int, start: int, tile: NDArray) -> None:
-        """Add a tile."""
-        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
-            weights.add(tile, start, sums)
-
-    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        """Add single values of a tile."""
-        for weights, sums in zip(self.weights[k], self.sums[k], strict=True):
-            weights.add_entries(at, columns, values, sums)
 
 
 FASTER = "float32 points or fewer length_scales take less time"

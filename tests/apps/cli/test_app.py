@@ -69,7 +69,7 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
         f"commands = {COMMANDS}\n"
         "for words in (['--help'], *([name, '--help'] for name in commands), ['--version']):\n"
         "    assert CliRunner().invoke(app, words).exit_code == 0\n"
-        "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'skops', 'matplotlib'\n"
+        "heavy = 'numpy', 'scipy', 'sklearn', 'polars', 'matplotlib'\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

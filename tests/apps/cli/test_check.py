@@ -127,7 +127,6 @@ def test_pictures_of_pixels_are_drawn():
         (["-f", "length", "--plot", "out.png"], "--plot needs two features, or square pictures of at least 64 pixels"),
         ([*FEATURES, "--plot", "out.txt"], "out.txt"),
         ([*FEATURES, "-o", "out.json"], "The ending of out.json is none of"),
-        ([], "--drop notes"),
     ],
 )
 def test_check_refuses_in_one_sentence(folder, arguments, message):

@@ -36,20 +36,24 @@ def test_summary_says_what_was_fitted(folder):
     lines = summary(*FEATURES)
     model = model_file.load(folder / "model.skops").model
     counts = pl.read_csv("train.csv")["species"].value_counts().sort("species")["count"].to_list()
-    members = {name: line for name, line in lines.items() if name.startswith("Covariance ")}
+    found, worth = model.loo_predict(), model.feature_importance()["importance"]
+    wrong = [sum(found[model.y_fit_ == code] != label) for code, label in enumerate(["cat", "dog"])]
+    ordered = sorted(zip(worth, ["length", "width"], strict=True), reverse=True)
     assert lines == {
+        "Read": "2 numbers",
         "Rows": "80",
         "Features": "2 (length, width)",
         "Classes": f"2 (cat: {counts[0]}, dog: {counts[1]})",
-        **members,
         "Leave-one-out error": f"{model.loo_error_:.4g}",
+        "Error of the most common class": f"{min(counts) / 80:.4g}, always {'cat' if counts[0] > counts[1] else 'dog'}",
+        "Errors": f"2 (cat: {wrong[0]} of {counts[0]}, dog: {wrong[1]} of {counts[1]})",
+        "What matters": ", ".join(f"{name} {value:.2g}" for value, name in ordered) + " (growth of the log loss)",
         "Model": "model.skops",
     }
-    assert list(members) == [f"Covariance {k + 1}" for k in range(len(model.mixture_["share"]))]
 
 
 def test_summary_has_a_line_per_member_of_the_mixture_by_its_share(folder):
-    lines = summary(*FEATURES)
+    lines = summary(*FEATURES, "--details")
     mixture = model_file.load(folder / "model.skops").model.mixture_
     for number, k in enumerate(np.argsort(-mixture["share"]), start=1):
         share, name, scale, alpha = (mixture[key][k] for key in ("share", "representation", "length_scale", "alpha"))
@@ -62,7 +66,7 @@ def test_summary_of_one_kernel_says_which(folder):
     lines = summary(*FEATURES, *ONE_KERNEL)
     model = model_file.load(folder / "model.skops").model
     counts = pl.read_csv("train.csv")["species"].value_counts().sort("species")["count"].to_list()
-    assert lines == {
+    expected = {
         "Rows": "80",
         "Features": "2 (length, width)",
         "Classes": f"2 (cat: {counts[0]}, dog: {counts[1]})",
@@ -70,6 +74,7 @@ def test_summary_of_one_kernel_says_which(folder):
         "Leave-one-out error": f"{model.loo_error_:.4g}",
         "Model": "model.skops",
     }
+    assert expected.items() <= lines.items()
 
 
 @pytest.mark.usefixtures("folder")
@@ -129,10 +134,8 @@ def test_help_explains_every_selection():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (None, "Column 'width' of {} is blank in row 3"),
-        ("NaN", "Column 'width' of {} holds nan in row 3"),
         ("inf", "Column 'width' of {} holds inf in row 3"),
-        ("n/a", "Column 'width' of {} holds text, 'n/a' in row 3"),
+        ("-Infinity", "Column 'width' of {} holds -inf in row 3"),
     ],
 )
 def test_unusable_features_are_named_and_nothing_is_written(folder, value, message):
@@ -150,11 +153,10 @@ def test_unusable_features_are_named_and_nothing_is_written(folder, value, messa
     ("arguments", "message"),
     [
         (["absent.csv", "-t", "species"], "There is no file absent.csv"),
-        (["train.txt", "-t", "species"], "The ending of train.txt is none of .csv, .csv.gz, .parquet"),
+        (["train.xls", "-t", "species"], "The ending of train.xls is none of .csv, .tsv, .txt, .csv.gz"),
         (["train.csv", "-t", "genus"], "train.csv has no column 'genus'; it has 'name', 'length'"),
         (["train.csv", "-t", "species", "--id", "nr"], "train.csv has no column 'nr'"),
         (["train.csv", "-t", "species", "-w", "notes", *FEATURES], "Column 'notes' of train.csv holds text"),
-        (["train.csv", "-t", "species"], "--drop notes"),
         (["train.csv", "-t", "notes", *FEATURES], "holds one class only, some text"),
         (["train.csv", "-t", "width", "-f", "length"], "which are quantities, not classes"),
     ],
@@ -168,9 +170,9 @@ def test_fit_refuses_in_one_sentence(folder, arguments, message):
 
 
 @pytest.mark.usefixtures("folder")
-def test_blank_targets_are_refused_by_fit():
-    spoil("species", "")
-    assert "Column 'species' of train.csv is blank in 1 of 80 rows, first in row 3" in refusal(
+def test_targets_that_are_all_blank_are_refused():
+    pl.read_csv("train.csv").with_columns(species=pl.lit("")).write_csv("train.csv")
+    assert "Column 'species' of train.csv is blank in 80 of 80 rows, first in row 1" in refusal(
         "fit", "train.csv", "-t", "species", *FEATURES, "-o", "model.skops"
     )
 

@@ -97,10 +97,11 @@ def impatient(monkeypatch):
 @pytest.mark.usefixtures("folder", "impatient")
 def test_slow_work_that_nobody_watches_is_one_plain_line_per_piece():
     lines = fit(*FEATURES).stderr.splitlines()
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert lines[0].startswith("Warning: leave-one-out sums of ")
     assert lines[0].endswith(" to go")
     assert lines[1].startswith("Warning: weights of ")
+    assert lines[2].startswith("Warning: importance: ")
 
 
 @pytest.mark.usefixtures("data", "impatient")
@@ -123,7 +124,7 @@ def test_slow_work_is_told_of_before_what_is_gathered(capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_any_other_warning_is_one_plain_line(monkeypatch):
-    def summary(*_):
+    def summary(*_, **__):
         warnings.warn("take care", stacklevel=2)
         return {}
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import card, check, console, fit, label, pattern, predict, serve, simulate, update
+from coxfield.apps.cli import card, check, console, fit, label, pattern, predict, serve, simulate, studio, update
 
 
 class CommandGroup(TyperGroup):
@@ -63,6 +63,7 @@ def coxfield(
       coxfield update model.skops more.csv
       coxfield forget model.skops gone.csv
       coxfield label data.csv --target species -o labelled.csv
+      coxfield studio data.csv --target species
       coxfield card model.skops -o card.md
       coxfield serve model.skops
       coxfield simulate --window 0 10 0 10 -o pattern.csv --plot pattern.png
@@ -79,6 +80,7 @@ app.command()(check.check)
 app.command()(card.card)
 app.command()(serve.serve)
 app.command()(label.label)
+app.command()(studio.studio)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
 app.command()(pattern.pattern)
 

@@ -43,8 +43,12 @@ def check(
     weight: WeightOption = None,
     feature: options.FeatureOption = None,
     drop: options.DropOption = None,
+    keep: options.KeepOption = None,
+    missing: options.MissingOption = None,
+    read: options.ReadOption = None,
     selection: SelectionOption = Selection.mixture,
     length_scale: options.LengthScaleOption = None,
+    details: options.DetailsOption = False,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -52,7 +56,7 @@ def check(
 
     A classifier is fitted as by coxfield fit. Each row is then predicted from all the others. A row is listed if they
     suggest another label; the most doubtful row comes first. All columns except the target, the id and the weight are
-    features. Features must be numbers.
+    features, as for coxfield fit.
 
     The result has the id, or the number of the row in the table, counted from 1; label, the given one, and its
     probability; suggested, the label that the other rows suggest, and suggested_probability. Then it names three
@@ -66,11 +70,11 @@ def check(
       coxfield check train.csv -t species -f length -f width --all -o doubtful.parquet --plot doubtful.png
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
-    columns = Columns(target, id_column, weight, feature, drop)
+    columns = Columns(target, id_column, weight, feature, drop, keep, missing, read)
     columns.check()
     _check_name(id_column)
     console.check(output, plot, inputs=[table])
-    data, watched = LabelledTable.read(table, columns), console.watched(quiet)
+    data, watched = LabelledTable.read(table, columns, quiet), console.watched(quiet)
     if plot is not None:
         _check_picture(data)
     model = data.fit(selection=selection.value, length_scales=length_scales, n_jobs=jobs, verbose=int(watched))
@@ -82,7 +86,8 @@ def check(
     picture = None if plot is None else _picture(model, data.features, shown, plot, watched)
     console.write(result, output, picture, plot)
     if not quiet:
-        lines = summary(model, data.features, data.y) | {"Doubtful": f"{doubtful} of {len(quality['row'])} rows"}
+        lines = {"Read": data.rows.described(data.features)} | summary(model, data.features, data.y, details=details)
+        lines |= {"Doubtful": f"{doubtful} of {len(quality['row'])} rows"}
         files = {name: str(path) for name, path in (("Table", output), ("Picture", plot)) if path is not None}
         console.print_summary(lines | files, err=True)
 

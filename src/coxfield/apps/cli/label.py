@@ -3,7 +3,7 @@
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,12 +39,7 @@ def label(
             "--target", "-t", metavar="COLUMN", help="Column of the classes. It is blank in the rows to label."
         ),
     ],
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="VALUE", help="Value of the target that stands for a blank cell. Repeat the option for more."
-        ),
-    ] = None,
+    missing: options.MissingOption = None,
     output: options.TableOutputOption = None,
     plot: Annotated[
         Path | None,
@@ -57,6 +52,7 @@ def label(
     ] = None,
     feature: options.FeatureOption = None,
     drop: options.DropOption = None,
+    read: options.ReadOption = None,
     inference: Annotated[
         Inference,
         typer.Option(
@@ -83,8 +79,8 @@ def label(
     """Label the rows whose target is blank, from the few rows where it is not, and say how probable the labels are.
 
     All rows help, the blank ones too. Nearest neighbours make graphs of all rows, and the given labels say which graphs
-    to trust. One label per class is enough to start. All columns except the target and the id are features. Features
-    must be numbers, and features with large numbers count more: give all of them comparable units.
+    to trust. One label per class is enough to start. All columns except the target and the id are features: numbers,
+    words, dates, and blank cells among them.
 
     A cell is blank if it is empty. If other values stand for unknown, such as NA or ?, name them with --missing.
 
@@ -117,23 +113,26 @@ def label(
 
     console.check(output, plot, inputs=[table])
     marks = {target: missing or []}
-    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks)
+    rows, names = options.read_features(
+        table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks, read=read
+    )
     tables.check_columns(rows.rows, output)
-    X = rows.features(names)
+    X: Any = rows.features(names)
     known, given = _known(rows, target), ~rows.missing_labels(target)  # its note is no help if features are refused
     _check_names(rows, known, inference)
-    if not (X - X[0]).any():
+    if not any(rows.rows[name].n_unique() > 1 for name in names):
         raise ValueError(f"{rows.name} has the same features in all rows, so they cannot be told apart: add features")
     model = SLGCPClassifier(inference=inference.value, length_scales=length_scales, missing_label=None)
     model.set_params(random_state=seed, n_jobs=jobs, verbose=int(console.watched(quiet)))
     sentences = _fit(model, X, known, given)
+    X = X if model.columns_ is None else model.columns_.points(X)
     result = _labelled(model, rows, target, X, given)
     picture = None if plot is None else _picture(model, X, given, names, target, plot)
     for sentence in sentences:
         typer.secho(f"Warning: {sentence}", fg=typer.colors.YELLOW, err=True)
     console.write(result, output, picture, plot)
     if not quiet:
-        console.print_summary(summary(model, names, given, output, plot), err=True)
+        console.print_summary({"Read": rows.described(names)} | summary(model, names, given, output, plot), err=True)
 
 
 def _known(rows: "Table", target: str) -> "NDArray":
@@ -242,6 +241,6 @@ def _picture(
         else:
             figure = plotting.figure()
             certified = getattr(model, "certified_", given)  # labels from marginals are never proven
-            look = {"feature_names": names, "title": target}
+            look = {"feature_names": names if X.shape[1] == len(names) else None, "title": target}
             plotting.plot_labelling(X, model.transduction_, given, certified, ax=figure.subplots(), **look)
         return plotting.encode(figure, plot)

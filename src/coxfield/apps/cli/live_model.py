@@ -22,22 +22,66 @@ if TYPE_CHECKING:
 # What `coxfield fit` and the commands that change a model say about it when they are done.
 
 
-def summary(model: "LGCPClassifier", features: "Sequence[str]", y: "NDArray | None" = None) -> dict[str, str]:
-    """The lines of the summary of a fitted model. `y` are the classes of its rows, if they are known already."""
+MOST_ROWS = 5000  # that are predicted again, to count errors by class
+SHOWN = 5  # columns that matter most
+ROUNDING = 1e-9  # of an error
+
+
+def summary(
+    model: "LGCPClassifier", features: "Sequence[str]", y: "NDArray | None" = None, *, details: bool = False
+) -> dict[str, str]:
+    """The lines of the summary of a fitted model. `y` are the classes of its rows, if they are known already.
+
+    With `details`, the covariances that were chosen.
+    """
     import numpy as np
 
     y = model.classes_[model.y_fit_] if y is None else y
     classes, counts = np.unique(y, return_counts=True)
     sizes = [f"{console.label_text(label)}: {n}" for label, n in zip(classes.tolist(), counts.tolist(), strict=True)]
+    lines = {"Rows": str(len(y)), "Features": console.counted(features), "Classes": console.counted(sizes)}
+    lines |= _covariance(model) if details or not hasattr(model, "mixture_") else {}
     # Rows that came or left have changed the error, and to compute it takes as long as predicting all rows.
-    error = {"Leave-one-out error": f"{model.loo_error_:.4g}"} if hasattr(model, "loo_error_") else {}
-    return {
-        "Rows": str(len(y)),
-        "Features": console.counted(features),
-        "Classes": console.counted(sizes),
-        **_covariance(model),
-        **error,
-    }
+    return lines | _errors(model, features) if hasattr(model, "loo_error_") else lines
+
+
+def _errors(model: "LGCPClassifier", features: "Sequence[str]") -> dict[str, str]:
+    """The leave-one-out error beside that of always saying the most common class, by class, and what matters."""
+    import numpy as np
+
+    weights = model._training.rows.counts
+    of_class = np.bincount(model.y_fit_, weights, minlength=len(model.classes_))
+    common, majority = int(of_class.argmax()), float(1 - of_class.max() / of_class.sum())
+    always = f"{majority:.4g}, always {console.label_text(model.classes_.tolist()[common])}"
+    lines = {"Leave-one-out error": f"{model.loo_error_:.4g}", "Error of the most common class": always}
+    if len(model.y_fit_) <= MOST_ROWS:
+        lines |= _by_class(model) | _matters(model, features)
+    if model.loo_error_ >= majority - ROUNDING:
+        lines["Warning"] = "the model is no better than always saying the most common class: the columns do not tell it"
+    return lines
+
+
+def _by_class(model: "LGCPClassifier") -> dict[str, str]:
+    """Errors of each class, with what most of them were taken for."""
+    import numpy as np
+
+    y, names = model.y_fit_, [console.label_text(label) for label in model.classes_.tolist()]
+    found = np.searchsorted(model.classes_, model.loo_predict())
+    words = []
+    for code in np.unique(y).tolist():
+        mine = found[y == code]
+        wrong = np.bincount(mine[mine != code], minlength=len(names))
+        taken = f", most for {names[int(wrong.argmax())]}" if wrong.any() and len(names) > 2 else ""
+        words.append(f"{names[code]}: {wrong.sum()} of {len(mine)}{taken}")
+    return {"Errors": console.counted(words)}
+
+
+def _matters(model: "LGCPClassifier", features: "Sequence[str]") -> dict[str, str]:
+    """The columns that are worth most, by their names in the table."""
+    worth = model.feature_importance()["importance"].tolist()
+    order = sorted(zip(worth, features, strict=True), key=lambda pair: -pair[0])[:SHOWN]
+    words = ", ".join(f"{name} {value:.2g}" for value, name in order if value > 0)
+    return {"What matters": f"{words} (growth of the log loss)"} if words else {}
 
 
 def _covariance(model: "LGCPClassifier") -> dict[str, str]:

@@ -9,6 +9,8 @@ import typer
 from coxfield.apps.cli import console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from coxfield.io.tables import Table
@@ -61,7 +63,39 @@ def new_classes(rows: "Table", target: str, labels: "NDArray", classes: "NDArray
 
 
 TableArgument = Annotated[
-    Path, typer.Argument(metavar="TABLE", help="A .csv, .csv.gz or .parquet file, or - for CSV on standard input.")
+    Path,
+    typer.Argument(
+        metavar="TABLE",
+        help="A .csv, .tsv, .txt, .json, .xlsx or .parquet file, text also gzipped, or - for CSV on standard input.",
+    ),
+]
+ReadOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read",
+        metavar="WHAT=VALUE",
+        help="How the table is written, where the guess is wrong: separator=; decimal=, encoding=latin-1 skip=2 (lines "
+        "before the header) sheet=NAME blank=WORD (that stands for a blank cell). Repeat the option for more.",
+    ),
+]
+MissingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        metavar="VALUE",
+        help="Value of the target that stands for a blank cell. Repeat the option for more.",
+    ),
+]
+KeepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="COLUMN",
+        help="Column to learn from although it looks like an id or never changes. Repeat the option for more.",
+    ),
+]
+DetailsOption = Annotated[
+    bool, typer.Option("--details", help="Say which covariances were chosen, on which representations of the columns.")
 ]
 FeatureOption = Annotated[
     list[str] | None,
@@ -162,6 +196,7 @@ def read_features(
     drop: list[str] | None,
     weight: str | None = None,
     missing: dict[str, list[str]] | None = None,
+    read: list[str] | None = None,
 ) -> "tuple[Table, list[str]]":
     """Read a table, and find its features: the columns in `feature`, or all columns that have no other role.
 
@@ -170,5 +205,20 @@ def read_features(
     from coxfield.io import tables
 
     numbers = [*feature, *([] if weight is None else [weight])] if feature else None
-    rows = tables.read(table, verbatim=[*verbatim, *(drop or ())], numbers=numbers, missing=missing)
+    form = tables.Form.of(read)
+    rows = tables.read(table, verbatim=[*verbatim, *(drop or ())], numbers=numbers, missing=missing, form=form)
     return rows, rows.feature_names(apart=(*verbatim, weight), only=feature or (), drop=drop or ())
+
+
+def features_for(model, rows: "Table", names: "Sequence[str]"):
+    """The features of a table as a fitted model needs them: a table, or a matrix of numbers."""
+    if getattr(model, "columns_", None) is None:
+        return rows.matrix(names)
+    rows.features(names)  # refuses what cannot be used
+    return rows.rows.select(names)
+
+
+def note(sentence: str, quiet: bool = False) -> None:
+    """Say something that a person may want to know, on standard error."""
+    if not quiet:
+        typer.echo(f"Note: {sentence}", err=True)

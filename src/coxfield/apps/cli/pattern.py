@@ -2,7 +2,9 @@
 
 import html
 import warnings
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +14,12 @@ from coxfield.apps.cli import console, options
 from coxfield.apps.cli.simulate import KernelName, kernel_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from coxfield.process import FittedCoxProcess, PointPattern
+
+
+TESTED = 39  # patterns at most for each value that is tried for an interval
 
 
 class Method(StrEnum):
@@ -56,11 +63,8 @@ def pattern(
       coxfield pattern points.csv --x east --y north --window area.geojson --type species -o report/
       coxfield pattern points.csv -k matern32 -m palm --simulations 199 -o report/
     """  # noqa: D301
-    import polars as pl
-
     from coxfield import plotting
     from coxfield.process import FitWarning, LogGaussianCoxProcess, PatternWarning
-    from coxfield.utils.whole_files import whole_file
 
     try:
         plotting.figure()
@@ -71,27 +75,13 @@ def pattern(
         warnings.simplefilter("always", FitWarning)
         points = _read(table, x, y, window, type_)
         parts = {"all": points} if type_ is None else points.types()
-        fits = {
-            str(name): LogGaussianCoxProcess.fit(part, kernel_of(kernel, 1.0, 1.0), str(method))
-            for name, part in parts.items()
-        }
-        rows: list[dict[str, Any]] = []
-        sections: list[str] = []
-        files: dict[str, bytes] = {}
-        for number, (name, fit) in enumerate(fits.items()):
-            more, drawn, found = _section(name, fit, number, simulations, seed)
-            sections.append(more)
-            files |= drawn
-            rows += found
+        form = kernel_of(kernel, 1.0, 1.0)
+        fits = {str(name): LogGaussianCoxProcess.fit(part, form, str(method)) for name, part in parts.items()}
+        reports = [_report(name, fit, simulations, seed) for name, fit in fits.items()]
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     for note in notes:
         typer.secho(f"Warning: {note}", fg=typer.colors.YELLOW, err=True)
-    files["estimates.csv"] = pl.DataFrame(rows).write_csv().encode()
-    files["index.html"] = _page(str(table), points, notes, sections).encode()
-    output.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():  # the page last, so that what it shows is there
-        with whole_file(output / name) as stream:
-            stream.write(content)
+    _write(output, str(table), points, notes, reports)
     if not quiet:
         summary = {
             "Points": str(len(points)),
@@ -107,7 +97,7 @@ def _read(table: Path, x: str, y: str, window: Path | None, type_: str | None) -
 
     rows = tables.read(table, verbatim=[type_])
     rows.require([name for name in (x, y, type_) if name is not None])
-    places = dict(zip((x, y), rows.features([x, y]).T, strict=True))
+    places = dict(zip((x, y), rows.matrix([x, y]).T, strict=True))
     if type_ is not None:
         places[type_] = rows.labels(type_)
     try:
@@ -117,26 +107,43 @@ def _read(table: Path, x: str, y: str, window: Path | None, type_: str | None) -
     return PointPattern.from_frame(places, x, y, type=type_, window=area)
 
 
-def _section(name: str, fit: "FittedCoxProcess", number: int, simulations: int, seed: int):
-    """The part of the page about one type, its pictures as bytes, and its rows of estimates."""
+@dataclass(frozen=True)
+class Report:
+    """What the page says about one type."""
+
+    name: str
+    fit: "FittedCoxProcess"
+    p_value: float
+    simulations: int
+    estimates: list[dict[str, Any]]
+    """Rows of the table of estimates."""
+    pictures: dict[str, bytes]
+    """PNG files, by what they show."""
+
+
+def _report(name: str, fit: "FittedCoxProcess", simulations: int, seed: int) -> Report:
+    """Draw the pictures of one type, and gather its estimates."""
     from coxfield import plotting
 
     envelope = fit.envelope("pcf", simulations, random_state=seed)
-    errors = fit.bootstrap(simulations, random_state=seed)
-    drawn = {
-        "pattern": (lambda ax: fit.pattern.plot(ax), 5.6),
-        "envelope": (lambda ax: _with_fit(envelope, fit, ax), 6.4),
-        "intensity": (lambda ax: fit.posterior().plot(ax), 6.4),
-        "residuals": (lambda ax: fit.residuals().plot(ax), 6.4),
+    drawn: dict[str, tuple[Callable[..., object], float]] = {
+        "pattern": (fit.pattern.plot, 5.6),
+        "envelope": (partial(_with_fit, envelope, fit), 6.4),
+        "intensity": (fit.posterior().plot, 6.4),
+        "residuals": (fit.residuals().plot, 6.4),
     }
-    files = {}
+    pictures = {}
     for what, (draw, width) in drawn.items():
         figure = plotting.figure(width, 4.6)
         draw(figure.subplots())
-        path = Path(f"{what}-{number}.png")
-        files[path.name] = plotting.encode(figure, path)
-    intervals, spread = errors.intervals(0.9), errors.standard_errors
-    rows: list[dict[str, Any]] = [
+        pictures[what] = plotting.encode(figure, Path(f"{what}.png"))
+    return Report(name, fit, envelope.p_value, simulations, _estimates(name, fit, simulations, seed), pictures)
+
+
+def _estimates(name: str, fit: "FittedCoxProcess", simulations: int, seed: int) -> list[dict[str, Any]]:
+    spread = fit.bootstrap(simulations, random_state=seed).standard_errors
+    intervals = fit.intervals(0.9, min(simulations, TESTED), random_state=seed)
+    return [
         {
             "type": name,
             "parameter": key,
@@ -147,20 +154,6 @@ def _section(name: str, fit: "FittedCoxProcess", number: int, simulations: int, 
         }
         for key, value in fit.estimates_.items()
     ]
-    table = "".join(
-        f"<tr><td>{html.escape(row['parameter'].replace('_', ' '))}</td><td>{row['estimate']:.4g}</td>"
-        f"<td>{row['standard_error']:.2g}</td><td>{row['low_90']:.4g} to {row['high_90']:.4g}</td></tr>"
-        for row in rows
-    )
-    pictures = "".join(f'<img src="{file}" alt="{file.split("-")[0]}">' for file in files)
-    section = (
-        f"<h2>{html.escape(name)}: {len(fit.pattern)} points</h2><p>{html.escape(str(fit.kernel_))}, fitted by "
-        f"{html.escape(fit.settings.method)} up to distance {fit.reach_:.3g}. The pair correlation of the pattern lies "
-        f"in the envelope of the fitted process with p = {envelope.p_value:.3g} ({simulations} simulations).</p>"
-        "<table><tr><th>parameter</th><th>estimate</th><th>standard error</th><th>90 % interval</th></tr>"
-        f"{table}</table><div>{pictures}</div>"
-    )
-    return section, files, rows
 
 
 def _with_fit(envelope, fit: "FittedCoxProcess", ax) -> None:
@@ -170,12 +163,54 @@ def _with_fit(envelope, fit: "FittedCoxProcess", ax) -> None:
     ax.legend(frameon=False)
 
 
-def _page(source: str, points: "PointPattern", notes: list[str], sections: list[str]) -> str:
+def _write(output: Path, source: str, points: "PointPattern", notes: list[str], reports: list[Report]) -> None:
+    """Write the folder, with the page last, so that what it shows is there."""
+    import polars as pl
+
+    from coxfield.utils.whole_files import whole_file
+
+    files = {
+        f"{what}-{number}.png": picture
+        for number, report in enumerate(reports)
+        for what, picture in report.pictures.items()
+    }
+    files["estimates.csv"] = pl.DataFrame([row for report in reports for row in report.estimates]).write_csv().encode()
+    files["index.html"] = _page(source, points, notes, reports).encode()
+    output.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        with whole_file(output / name) as stream:
+            stream.write(content)
+
+
+def _page(source: str, points: "PointPattern", notes: list[str], reports: list[Report]) -> str:
     said = "".join(f"<li>{html.escape(note)}</li>" for note in notes)
+    sections = "".join(_section(number, report) for number, report in enumerate(reports))
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Point pattern</title><style>'
         "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
         "img{max-width:48%;margin:.5rem;vertical-align:top}td,th{text-align:left;padding:.1rem 1rem .1rem 0}</style>"
         f"<h1>{html.escape(source)}: {len(points)} points</h1><p>Area {points.window.volume:.5g}, "
-        f"{points.rate:.4g} points per unit of area.</p><ul>{said}</ul>{''.join(sections)}</html>\n"
+        f"{points.rate:.4g} points per unit of area.</p><ul>{said}</ul>{sections}</html>\n"
     )
+
+
+def _section(number: int, report: Report) -> str:
+    """The part of the page about one type."""
+    fit = report.fit
+    table = "".join(
+        f"<tr><td>{html.escape(row['parameter'].replace('_', ' '))}</td><td>{row['estimate']:.4g}</td>"
+        f"<td>{row['standard_error']:.2g}</td><td>{_ends(row['low_90'], row['high_90'])}</td></tr>"
+        for row in report.estimates
+    )
+    pictures = "".join(f'<img src="{what}-{number}.png" alt="{what}">' for what in report.pictures)
+    return (
+        f"<h2>{html.escape(report.name)}: {len(fit.pattern)} points</h2><p>{html.escape(str(fit.kernel_))}, fitted by "
+        f"{html.escape(fit.settings.method)} up to distance {fit.reach_:.3g}. The test of the "
+        f"fitted process by its pair correlation has p = {report.p_value:.3g} ({report.simulations} simulations).</p>"
+        "<table><tr><th>parameter</th><th>estimate</th><th>standard error</th><th>90 % interval</th></tr>"
+        f"{table}</table><div>{pictures}</div>"
+    )
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{low:.4g} to {high:.4g}".replace("inf", "∞")

@@ -54,19 +54,81 @@ def is_exact(model: "LGCPClassifier") -> bool:
     return model.selection is None or len(model._calibrators()) < len(model.y_fit_)
 
 
-def predictions(saved: "SavedModel", rows: "Table", kept: str | None, wishes: Wishes, watched: bool) -> "pl.DataFrame":
-    """The predictions as a table: the id, the classes, and what else is asked for."""
+# Rows that the model was fitted to: what it says of them flatters, because it has seen their classes.
+
+
+SAME = 0.9  # share of the rows of a table: if so many are training rows, the table is one that the model was fitted to
+
+
+@dataclass(frozen=True)
+class Known:
+    """Which training row each row of a table is; -1 for a new row."""
+
+    places: "NDArray"
+
+    @classmethod
+    def of(cls, saved: "SavedModel", rows: "Table", X) -> "Known":
+        """A row with the cells of a training row is that row if it has its id, or if nearly all rows are so.
+
+        Ids alone do not tell: each of two tables may count its rows. Cells alone do not either: of few levels, new
+        rows may have the same.
+        """
+        import numpy as np
+        from scipy import sparse
+
+        points, training, none = saved.model._queries(X), saved.model.X_fit_, np.full(rows.rows.height, -1)
+        if sparse.issparse(points) or sparse.issparse(training):
+            return cls(none)
+        ids = _ids(saved, rows)
+        if ids is not None:
+            places = np.array([ids[1].get(text, -1) for text in ids[0]], int)
+            return cls(np.where((places >= 0) & (points == training[places]).all(axis=1), places, -1))
+        found = _same_rows(points, training)
+        return cls(found if np.mean(found >= 0) >= SAME else none)
+
+
+def _ids(saved: "SavedModel", rows: "Table") -> tuple[list[str], dict[str, int]] | None:
+    """The ids of a table, and the places of the training rows by theirs; None if one of them has none."""
+    from coxfield.io.columns import is_writable
+
+    name = saved.id_column
+    if saved.ids is None or name is None or name not in rows.rows.columns:
+        return None
+    if not is_writable(rows.rows[name].dtype) or rows.rows[name].null_count():
+        return None
+    return rows.ids(name), {text: place for place, text in enumerate(saved.ids.texts)}
+
+
+def _same_rows(points: "NDArray", training: "NDArray") -> "NDArray":
+    """The training row that has the same cells as each point; of several that are alike, each is taken once."""
+    from collections import defaultdict
+
+    import numpy as np
+
+    there: dict[bytes, list[int]] = defaultdict(list)
+    for place in range(len(training) - 1, -1, -1):
+        there[training[place].tobytes()].append(place)
+    found = (there.get(point.tobytes()) for point in points)
+    return np.array([places.pop() if places else -1 for places in found], int)
+
+
+def predictions(
+    saved: "SavedModel", rows: "Table", kept: str | None, wishes: Wishes, watched: bool
+) -> "tuple[pl.DataFrame, Known]":
+    """The predictions as a table: the id, the classes, and what else is asked for; and which rows are known."""
     import polars as pl
 
     if kept is not None and kept not in rows.rows.columns:
         raise ValueError(f"{rows.name} has no id column {kept!r}: name another column with --id, or give --no-id")
     if wishes.coverage is not None:
         _check_separator(saved.model)
-    found = _predict(saved.model, rows.features(saved.features), wishes, watched)
+    X = options.features_for(saved.model, rows, saved.features)
+    known = Known.of(saved, rows, X)
+    found = _predict(saved.model, X, known, wishes, watched)
     columns = [] if kept is None else [rows.rows[kept]]
     columns += _columns(saved, found)
     _check_names([column.name for column in columns], saved.target, kept)
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns), known
 
 
 def _check_names(names: list[str], target: str, kept: str | None) -> None:
@@ -92,7 +154,9 @@ def _check_separator(model: "LGCPClassifier") -> None:
         )
 
 
-def _predict(model: "LGCPClassifier", X: "NDArray", wishes: Wishes, watched: bool) -> "dict[str, NDArray]":
+def _predict(
+    model: "LGCPClassifier", X: "NDArray | pl.DataFrame", known: Known, wishes: Wishes, watched: bool
+) -> "dict[str, NDArray]":
     """What is asked for, by name. Rows are taken in parts, so that the progress bar can move."""
     import numpy as np
 
@@ -102,12 +166,14 @@ def _predict(model: "LGCPClassifier", X: "NDArray", wishes: Wishes, watched: boo
     with progress("predicting", len(X), watched) as done:
         for start in range(0, len(X), ROWS_AT_ONCE):
             part = X[start : start + ROWS_AT_ONCE]
-            parts.append(_predict_part(model, part, wishes))
+            parts.append(_predict_part(model, part, known.places[start : start + ROWS_AT_ONCE], wishes))
             done(len(part))
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _predict_part(model: "LGCPClassifier", X: "NDArray", wishes: Wishes) -> "dict[str, NDArray]":
+def _predict_part(
+    model: "LGCPClassifier", X: "NDArray | pl.DataFrame", places: "NDArray", wishes: Wishes
+) -> "dict[str, NDArray]":
     import numpy as np
 
     found = {}
@@ -120,6 +186,11 @@ def _predict_part(model: "LGCPClassifier", X: "NDArray", wishes: Wishes) -> "dic
     if wishes.reasons is not None:
         codes = np.searchsorted(model.classes_, found["classes"])
         found["reasons"], found["shares"], found["rest"] = loudest(model.contributions(X, wishes.reasons), codes)
+        seen = np.flatnonzero(places >= 0)
+        if len(seen):  # a row is not a reason for its own class
+            others = loudest(model.loo_contributions(places[seen], wishes.reasons), codes[seen])
+            for name, values in zip(("reasons", "shares", "rest"), others, strict=True):
+                found[name][seen] = values
     return found
 
 
@@ -206,6 +277,7 @@ def predict(
     per_class: Annotated[
         bool, typer.Option("--per-class", help="Hold the --coverage in each class, not only in all classes together.")
     ] = False,
+    read: options.ReadOption = None,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -213,7 +285,8 @@ def predict(
 
     The features are found by their names, in any order. Other columns are ignored. The result has the id column, if
     there is one, and the predicted class under the name of the target. With --proba it also has a column proba_CLASS
-    for each class. If the table has the target, the error rate is printed to standard error.
+    for each class. If the table has the target, the error rate is printed to standard error. For rows that the model
+    was fitted to, it is the rate of predicting each from all others.
 
     With --coverage 0.9 it has a column set: classes, separated by |, among which the true class is with a probability
     of at least 0.9. set_size is their number. A set may be empty: then the row is unlike all training rows. The
@@ -223,7 +296,8 @@ def predict(
     With --reasons 5 it has columns reason_1 to reason_5: the training rows that speak loudest for the predicted class,
     by their ids, or by their numbers in the model, counted from 1, if it has no ids. share_1 to share_5 are what each
     adds to the score of the class, and share_rest is what everything else adds. Their sum is the score: the logarithm
-    of the probability, up to a constant that all classes share.
+    of the probability, up to a constant that all classes share. A row that the model was fitted to is not among its
+    own reasons, and its score is that from all other rows.
 
     \b
     Examples:
@@ -247,10 +321,11 @@ def predict(
     remembered = None if no_id else saved.id_column
     kept = remembered if id_column is None else id_column
     # A feature may serve as id. It is then read as numbers.
-    rows = tables.read(table, verbatim={saved.target, kept}.difference(saved.features))
+    verbatim = {saved.target, saved.id_column, kept}.difference(saved.features)
+    rows = tables.read(table, verbatim=verbatim, form=tables.Form.of(read))
     if kept is not None and kept in rows.rows.columns:
         tables.check_columns(rows.rows.select(kept), output)
-    result = predictions(saved, rows, kept, wishes, console.watched(quiet))
+    result, known = predictions(saved, rows, kept, wishes, console.watched(quiet))
     if output is None:
         console.print_table(result)
     else:
@@ -261,10 +336,14 @@ def predict(
             "fit the model with --selection-part 0.5"
         )
     if not quiet:
-        _print_outcome(saved, rows, result, output)
+        if rows.taken:
+            options.note(f"read as {rows.described(saved.features)}")
+        _print_outcome(saved, rows, result, known, output)
 
 
-def _print_outcome(saved: "SavedModel", rows: "Table", result: "pl.DataFrame", output: Path | None) -> None:
+def _print_outcome(
+    saved: "SavedModel", rows: "Table", result: "pl.DataFrame", seen: Known, output: Path | None
+) -> None:
     """Print where the predictions are and, if the table has the true classes, the error rate, to standard error."""
     if output is not None:
         typer.echo(f"{result.height} predictions in {output}", err=True)
@@ -274,9 +353,27 @@ def _print_outcome(saved: "SavedModel", rows: "Table", result: "pl.DataFrame", o
         return
     known = ~rows.missing_labels(saved.target)
     # Compared as text: a table may hold integers only, where the table of the fit also had strings.
-    truth = rows.rows[saved.target].cast(pl.String).filter(known)
+    truth = rows.rows[saved.target].cast(pl.String).str.strip_chars().filter(known)
     wrong = (truth != result[saved.target].cast(pl.String).filter(known)).to_numpy()
     if truth.is_in([console.label_text(label) for label in saved.model.classes_.tolist()]).any():
-        typer.echo(f"Error rate {wrong.mean():.4g} ({wrong.sum()} of {len(wrong)} rows)", err=True)
+        _print_errors(saved.model, truth, wrong, seen.places[known])
     elif len(truth):
         typer.echo(f"No error rate: {saved.target!r} of {rows.name} holds none of the model's classes", err=True)
+
+
+def _print_errors(model: "LGCPClassifier", truth: "pl.Series", wrong: "NDArray", places: "NDArray") -> None:
+    """Print the error rate of new rows, and that of rows that the model was fitted to, each without itself."""
+    import numpy as np
+
+    new, old = places < 0, np.flatnonzero(places >= 0)
+    if new.any():
+        what = "Error rate" if new.all() else "Error rate of the new rows"
+        typer.echo(f"{what} {wrong[new].mean():.4g} ({wrong[new].sum()} of {new.sum()} rows)", err=True)
+    if len(old):
+        labels = [console.label_text(label) for label in model.loo_predict()[places[old]].tolist()]
+        missed = (truth.gather(old) != labels).to_numpy()
+        typer.echo(
+            f"Error rate {missed.mean():.4g} ({missed.sum()} of {len(old)} rows) of rows that the model was fitted to, "
+            "each predicted from all others",
+            err=True,
+        )

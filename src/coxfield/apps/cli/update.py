@@ -32,6 +32,7 @@ def update(
         bool, typer.Option("--add", help="If the model has an id already, keep its old rows beside the new ones.")
     ] = False,
     reselect: options.ReselectOption = False,
+    read: options.ReadOption = None,
     jobs: options.JobsOption = None,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -55,7 +56,7 @@ def update(
     if replace and add:
         raise typer.BadParameter("--replace and --add contradict each other: give only one of the two")
     with LiveModel.opened(model, output, jobs, quiet) as live:
-        rows = _read(live.saved, table, weight)
+        rows = _read(live.saved, table, weight, read)
         live, counts = _with_rows(live, rows, weight, new_classes, replace, add, reselect)
         if reselect:
             live.saved.model.reselect()
@@ -69,7 +70,8 @@ def _with_rows(
     from coxfield.io.columns import listed
 
     saved = live.saved
-    X, y = rows.features(saved.features), options.labels_like(rows, saved.target, saved.model.classes_)
+    X = options.features_for(saved.model, rows, saved.features)
+    y = options.labels_like(rows, saved.target, saved.model.classes_)
     new = options.new_classes(rows, saved.target, y, saved.model.classes_, allowed=new_classes)
     weights = None if weight is None else rows.weights(weight)
     ids = None if saved.ids is None or saved.id_column is None else rows.ids(saved.id_column)
@@ -105,7 +107,7 @@ def _write(live: LiveModel, counts: dict[str, str], reselect: bool) -> None:
         ) from error
 
 
-def _read(saved: "SavedModel", table: Path, weight: str | None) -> "Table":
+def _read(saved: "SavedModel", table: Path, weight: str | None, read: list[str] | None) -> "Table":
     """The table, with the columns that the model needs."""
     from coxfield.io import tables
 
@@ -113,7 +115,7 @@ def _read(saved: "SavedModel", table: Path, weight: str | None) -> "Table":
     if weight in (*own, *saved.features):
         raise typer.BadParameter(f"--weight must be a column of its own, and {weight} is the target, id or a feature")
     numbers = [*saved.features, *([] if weight is None else [weight])]
-    rows = tables.read(table, verbatim=own, numbers=numbers)
+    rows = tables.read(table, verbatim=own, numbers=numbers, form=tables.Form.of(read))
     rows.require([*own, *numbers])
     return rows
 
@@ -127,7 +129,7 @@ def forget(
         Path,
         typer.Argument(
             metavar="IDS",
-            help="A .csv, .csv.gz or .parquet file with a column of ids, or - for CSV on standard input.",
+            help="A table, such as a .csv or .parquet file, with a column of ids, or - for CSV on standard input.",
         ),
     ],
     output: options.ModelOutputOption = None,

@@ -133,9 +133,12 @@ class Representations:
         """
         if not self.n_categories:
             return [name for name in DEFAULT if self.useful(name)]
-        n_numbers = self.numbers.shape[1]
+        n_numbers = self.numbers.shape[1] if (self.numbers != self.numbers[:1]).any() else 0
         useful = [name for name in DEFAULT if name != RAW and n_numbers and (name == STANDARDISED or self.useful(name))]
-        found, X = [*useful, *(name + ALONE for name in useful[-1:]), CATEGORIES], self.labelled.X
+        X, categories = self.labelled.X, self.labelled.X[:, self.numbers.shape[1] :]
+        if n_numbers and (categories == categories[:1]).all():
+            return [name + ALONE for name in useful]
+        found = [*useful, *(name + ALONE for name in useful[-1:]), CATEGORIES]
         return [*found, ALL_WHITENED] if min(X.shape) <= MOST_DIRECTIONS and self._varies_within(X) else found
 
     def useful(self, transform: str) -> bool:

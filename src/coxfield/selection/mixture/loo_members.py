@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
+from coxfield.engine.class_sums import Adder
 from coxfield.engine.weights import Segments, over_rows, whole_rows
 from coxfield.kernels.mixture_ladder import log_totals
-from coxfield.selection.loo import Adder
+from coxfield.kernels.namespace import to_numpy
+from coxfield.kernels.protocol import LogSums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 
 COLUMNS = 32  # if there are more classes, each point has so many columns: those it may have, and one for all others
+FINISHED = 512  # points whose sums are divided by densities at a time
 NEAR = 24  # neighbours whose classes a point may have
 
 
@@ -75,45 +79,82 @@ def member_sums(
     `done` is called with numbers of rows, which add up to `work_units`. `known` are the `log_densities`, if they are.
     `fold` is the fold of each labelled point, if the sums are asked by fold too; not for more than `COLUMNS` classes.
     """
-    groups, n_folds = (labelled.y, 1) if fold is None else (labelled.y * (fold.max() + 1) + fold, fold.max() + 1)
-    order = np.argsort(groups, kind="stable")
-    counts, groups = labelled.counts[order], groups[order]
-    place = np.argsort(order)
-    contenders = None
-    if labelled.n_classes > COLUMNS:
-        contenders = _contenders([ladder.bind(labelled.X) for ladder in bank], labelled.y, rows)
-    present, starts = np.unique(groups, return_index=True)
-    columns = _Columns(labelled.n_classes, n_folds, present, contenders, labelled.y[rows])
-    weights_of = Segments(starts, counts)
-    sizes = [ladder.weights.size for ladder in bank]
-    sums = np.empty((sum(sizes), len(rows), columns.count))
-    by_fold, densities, copies = [], [], []
+    source = getattr(labelled, "source", Here)(labelled, bank, rows, done, known)
+    columns = _Columns.of(labelled, rows, fold, source)
+    sums, by_fold, copies = [], [], []
     for k, ladder in enumerate(bank):
-        points = ladder.bind(labelled.X, order)
-        own = np.log(counts) + np.log(points.points.diagonal())
-        if known is None:
-            others = _log_others(points, counts, done)
-            log_q = np.logaddexp(others, own)
-        else:
-            log_q = known[k][:, order]
-            with np.errstate(divide="ignore"):  # a point without any other
-                others = log_q + np.log1p(-np.exp(np.minimum(own - log_q, 0)))
-            if done is not None:
-                done(len(labelled))
-        weights = replace(weights_of, weights=counts.astype(points.points.dtype))
-        found, shares, extremes = _ladder_sums(points, weights, log_q, others, order, place[rows], columns, done)
-        sums[sum(sizes[:k]) : sum(sizes[: k + 1])] = found.reshape(-1, len(rows), columns.count)
-        by_fold.append(shares.reshape(sizes[k], len(rows), columns.count, shares.shape[-1]))
+        found = source.layers(k, columns)
+        of_ladder, shares, extremes = _finished(ladder, found, source.at_rows(k), columns, done)
+        sums.append(of_ladder.reshape(ladder.weights.size, len(rows), columns.count))
+        by_fold.append(shares.reshape(ladder.weights.size, len(rows), columns.count, shares.shape[-1]))
         copies.append(extremes.reshape(2, -1, columns.count))
-        densities.append(log_q[:, place])
     return MemberSums(
         columns.y,
-        sums,
-        tuple(densities),
+        np.concatenate(sums),
+        source.log_densities,
         np.concatenate(copies, axis=1),
         np.concatenate(by_fold),
         columns.contenders,
     )
+
+
+@dataclass(frozen=True)
+class AtRows:
+    """What the points that are left out are divided by, and what they say to a copy of themselves."""
+
+    log_q: NDArray
+    """log of the density of each of them, shape (F, rows)."""
+    others: NDArray
+    """The same without its own term."""
+    own: NDArray
+    """log of what each adds to the density at its own place, shape (rows,)."""
+
+    @classmethod
+    def of(cls, others: NDArray, own: NDArray) -> AtRows:
+        """From densities without the own term, which is exact however far the others are."""
+        return cls(np.logaddexp(others, own), others, own)
+
+    def __getitem__(self, rows) -> AtRows:
+        return AtRows(self.log_q[:, rows], self.others[:, rows], self.own[rows])
+
+
+class Here:
+    """Labelled points that are all in one place, where the sums of one ladder after the other are taken."""
+
+    def __init__(self, labelled: Labelled, bank: Sequence[Ladder], rows: NDArray, done, known) -> None:
+        self.labelled, self.bank, self.rows, self.done, self.known = labelled, bank, rows, done, known
+        self._densities: dict[int, AtRows] = {}
+
+    def neighbours_among(self) -> tuple[list[LadderPoints], NDArray, NDArray]:
+        """Points in every representation, their labels, and which of them are left out."""
+        return [ladder.bind(self.labelled.X) for ladder in self.bank], self.labelled.y, self.rows
+
+    def layers(self, k: int, columns: _Columns) -> LogSums:
+        """The sums of one ladder, before they are divided by the densities of the points that are left out."""
+        order = columns.order
+        points, counts = self.bank[k].bind(self.labelled.X, order), self.labelled.counts[order]
+        own = np.log(counts) + np.log(points.points.diagonal())
+        if self.known is None:
+            found = AtRows.of(_log_others(points, counts, self.done), own)
+        else:
+            log_q = self.known[k][:, order]
+            with np.errstate(divide="ignore"):  # a point without any other
+                found = AtRows(log_q, log_q + np.log1p(-np.exp(np.minimum(own - log_q, 0))), own)
+            if self.done is not None:
+                self.done(len(self.labelled))
+        place = np.argsort(order)
+        self._densities[k] = found[place]
+        queries = points[place[self.rows]]
+        return ladder_layers(points, counts, found.log_q, queries, self.rows, place[self.rows], columns, self.done)
+
+    def at_rows(self, k: int) -> AtRows:
+        """The densities of the points that are left out."""
+        return self._densities[k][self.rows]
+
+    @property
+    def log_densities(self) -> tuple[NDArray, ...]:
+        """log q of every labelled point, shape (F, n) for each ladder."""
+        return tuple(self._densities[k].log_q for k in range(len(self.bank)))
 
 
 def _contenders(banks: Sequence[LadderPoints], y: NDArray, rows: NDArray) -> NDArray:
@@ -137,6 +178,19 @@ class _Columns:
     contenders: NDArray | None
     labels: NDArray
     """The class of each point that is left out."""
+    order: NDArray
+    """All labelled points, sorted by class and fold."""
+    groups: NDArray
+    """Class, times `n_folds` plus the fold, of each labelled point."""
+
+    @classmethod
+    def of(cls, labelled: Labelled, rows: NDArray, fold: NDArray | None, source: Any) -> _Columns:
+        """The classes of labelled points, or if there are very many, those that each point may have."""
+        n_folds = 1 if fold is None else int(fold.max()) + 1
+        groups = labelled.y if fold is None else labelled.y * n_folds + fold
+        contenders = _contenders(*source.neighbours_among()) if labelled.n_classes > COLUMNS else None
+        order = np.argsort(groups, kind="stable")
+        return cls(labelled.n_classes, n_folds, np.unique(groups), contenders, labelled.y[rows], order, groups)
 
     @property
     def count(self) -> int:
@@ -148,15 +202,15 @@ class _Columns:
         """The column of the label of each point."""
         return self.labels if self.contenders is None else np.zeros(len(self.labels), int)
 
-    def weights(self, weights: Segments, some: slice) -> Any:
+    def weights(self, weights: Segments, present: NDArray, some: slice) -> Any:
         """How to sum over the columns of some points; `scaled` gives the same with other weights."""
-        return weights if self.contenders is None else _NearClasses.of(weights, self.present, self.contenders[some])
+        return weights if self.contenders is None else _NearClasses.of(weights, present, self.contenders[some])
 
     def total(self, sums: NDArray) -> NDArray:
         """The sum over all points from what `weights` has summed."""
         return sums.sum(axis=-1) if self.contenders is None else sums[..., -1]
 
-    def of(self, sums: NDArray) -> NDArray:
+    def by_fold(self, sums: NDArray) -> NDArray:
         """The columns by fold, from what `weights` has summed."""
         if self.contenders is None:
             found = np.zeros((*sums.shape[:-1], self.n_classes * self.n_folds))
@@ -188,7 +242,8 @@ class _NearClasses:
         """From points that are sorted by class."""
         segment = np.searchsorted(weights.starts, np.arange(weights.n_columns), side="right") - 1
         slot_of_class = np.full((len(contenders), len(present)), -1, np.int8)
-        np.put_along_axis(slot_of_class, np.searchsorted(present, contenders), np.arange(COLUMNS - 1), axis=1)
+        at, slot = np.nonzero(np.isin(contenders, present))  # a shard may have no point of a class
+        slot_of_class[at, np.searchsorted(present, contenders[at, slot])] = slot
         slot_of = slot_of_class[:, segment]
         columns, rows = np.nonzero(slot_of.T >= 0)
         return cls(weights.weights, rows, columns, slot_of[rows, columns], slot_of)
@@ -199,6 +254,7 @@ class _NearClasses:
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
         """Add what a tile brings."""
+        tile = to_numpy(tile)
         some = slice(*np.searchsorted(self.columns, [start, start + tile.shape[1]]))
         rows, columns = self.rows[some], self.columns[some]
         self._add_to_slots(rows, columns, self.slots[some], tile[rows, columns - start], sums)
@@ -229,53 +285,96 @@ def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
     def work(some: slice) -> None:
         found[:, some] = log_totals(points[some], points, weights, np.arange(n)[some])
 
-    over_rows(work, n, whole_rows(n, n, dtype.itemsize), done)
+    over_rows(work, n, whole_rows(n, n, dtype.itemsize), done, serial=points.points.library.foreign)
     return found
 
 
-def _ladder_sums(
-    points: LadderPoints, weights: Segments, log_q, others, order, place, columns: _Columns, done
-) -> tuple[NDArray, NDArray, NDArray]:
-    """Class sums of one ladder at some points, given by their place in the order of the points.
+def ladder_layers(
+    points: LadderPoints,
+    counts: NDArray,
+    log_q: NDArray,
+    mine: LadderPoints,
+    rows: NDArray,
+    leave_out: NDArray,
+    columns: _Columns,
+    done=None,
+    groups: NDArray | None = None,
+) -> LogSums:
+    """Class sums of one ladder over labelled points at others, one layer per power of the density.
+
+    Parameters
+    ----------
+    points : LadderPoints
+        Labelled points, sorted by group.
+    counts, log_q : arrays
+        Their weights and the logarithms of their densities.
+    mine : LadderPoints
+        The points that are left out.
+    rows, leave_out : integer arrays
+        The place of each of them among all labelled points, and among `points`, -1 if it is not there.
+    columns : _Columns
+    done : function, optional
+    groups : array, optional
+        The group of each of `points`; by default they are all labelled points.
+    """
+    ladder, kernel_points = points.ladder, points.points
+    groups = columns.groups[columns.order] if groups is None else groups
+    present, starts = np.unique(groups, return_index=True)
+    weights = Segments(starts, counts.astype(kernel_points.dtype))
+    queries = mine.left_out(rows)
+    # Distances that change when a point is left out change its density too, which is then summed again.
+    again, n_alphas = queries is not mine, len(ladder.alphas)
+    factors = [[np.exp(-ladder.log_divisor(a, each)) for a in range(n_alphas)] for each in log_q]
+    width = len(present) if columns.contenders is None else COLUMNS
+    found = LogSums(np.zeros((len(log_q), len(rows), 1)), np.zeros((len(log_q), n_alphas + again, len(rows), width)))
+
+    def work(some: slice) -> None:
+        near = columns.weights(weights, present, some)
+        scaled = [[*(near.scaled(each) for each in of_factor), *([near] * again)] for of_factor in factors]
+        sink = Adder(scaled, found.sums[:, :, some])
+        found.top[:, some, 0] = queries.points[some].walk(kernel_points, ladder.factors, leave_out[some], sink)
+
+    size = kernel_points.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // max(len(points), 1)
+    step = whole_rows(len(rows), len(points), size)
+    over_rows(work, len(rows), step, done, serial=kernel_points.library.foreign)
+    if columns.contenders is not None or len(present) == len(columns.present):
+        return found
+    every = np.zeros((*found.sums.shape[:-1], len(columns.present)))
+    every[..., np.searchsorted(columns.present, present)] = found.sums
+    return LogSums(found.top, every)
+
+
+def _finished(ladder: Ladder, found: LogSums, at: AtRows, columns: _Columns, done) -> tuple[NDArray, NDArray, NDArray]:
+    """Class sums of one ladder at the points that are left out, divided by their densities.
 
     They come with the part of each fold. Also, over all these points, the largest and the smallest distance of a class
     sum from the mean of the columns if a copy of the point asks.
     """
-    ladder, bound, mine = points.ladder, points.points, points[place]
-    queries = mine.left_out(order[place])
-    # Distances that change when a point is left out change its density too, which is then summed again.
-    again = queries is not mine
-    n_alphas = len(ladder.alphas)
-    divisors = np.stack([[ladder.log_divisor(a, each) for a in range(n_alphas)] for each in log_q])
-    factors = [[np.exp(-each) for each in of_factor] for of_factor in divisors]
-    own_terms = np.log(weights.weights.astype(float)) + np.log(bound.diagonal()) - divisors  # what a copy hears of it
-    whole = np.empty((len(log_q), n_alphas, len(place), columns.count))
+    n_alphas, n = len(ladder.alphas), len(at.own)
+    divisors = np.stack([[ladder.log_divisor(a, each) for a in range(n_alphas)] for each in at.log_q])
+    own_terms = at.own - divisors  # what a copy hears of it
+    whole = np.empty((len(at.log_q), n_alphas, n, columns.count))
     by_fold = np.empty((*whole.shape, columns.n_folds if columns.n_folds > 1 else 0), np.float32)
     extremes = []
-
-    def work(some: slice) -> None:
-        near = columns.weights(weights, some)
-        scaled = [[*(near.scaled(each) for each in of_factor), *([near] * again)] for of_factor in factors]
-        sums = np.zeros((len(log_q), n_alphas + again, some.stop - some.start, near.n_classes))
-        tops = queries.points[some].walk(bound, ladder.factors, place[some], Adder(scaled, sums))
-        with np.errstate(divide="ignore"):
-            own = np.log(columns.total(sums[:, -1])) + tops if again else others[:, place[some]]
-        own = np.where(np.isneginf(own), 0, own)
-        parts = columns.of(sums[:, :n_alphas])
+    for some in gen_batches(n, FINISHED):
+        top = found.top[:, some, 0]
+        sums, others = found.sums[:, :, some], at.others[:, some]
+        if sums.shape[1] > n_alphas:
+            with np.errstate(divide="ignore"):
+                others = np.log(columns.total(sums[:, -1])) + top
+        others = np.where(np.isneginf(others), 0, others)
+        parts = columns.by_fold(sums[:, :n_alphas])
         totals = parts.sum(axis=-1)
         with np.errstate(divide="ignore"):
-            logs = np.log(totals) + tops[:, None, :, None]
+            logs = np.log(totals) + top[:, None, :, None]
         for a in range(n_alphas):
-            whole[:, a, some] = np.exp(logs[:, a] - ladder.log_divisor(a, own)[..., None])
+            whole[:, a, some] = np.exp(logs[:, a] - ladder.log_divisor(a, others)[..., None])
         if by_fold.size:
             share = parts / np.where(totals > 0, totals, 1)[..., None]
             by_fold[:, :, some] = whole[:, :, some, :, None] * share
-        at = (..., np.arange(some.stop - some.start), columns.y[some])
-        logs[at] = np.logaddexp(logs[at], own_terms[:, :, place[some]])
-        extremes.append(_extremes(np.exp(logs - divisors[:, :, place[some], None])))
-
-    size = bound.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // len(points)
-    over_rows(work, len(place), whole_rows(len(place), len(points), size), done)
+        mine = (..., np.arange(logs.shape[2]), columns.y[some])
+        logs[mine] = np.logaddexp(logs[mine], own_terms[:, :, some])
+        extremes.append(_extremes(np.exp(logs - divisors[:, :, some, None])))
     largest, smallest = zip(*extremes, strict=True)
     return whole, by_fold, np.stack([np.max(largest, axis=0), np.min(smallest, axis=0)])
 

@@ -1,0 +1,239 @@
+"""The studio: from a key press to the next card and to new colours, and what simulated labellers leave wrong.
+
+`python -m benchmarks.studio speed|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives a real
+browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame after
+the card, and to the frame after the colours of a model that has learned the label.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from sklearn.datasets import load_digits
+
+from benchmarks.harness import Row, show
+from coxfield import SLGCPClassifier
+from coxfield.datasets import DatasetUnavailableError, fetch_mnist
+from coxfield.studio.rows import from_arrays
+from coxfield.studio.session import Session
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--use-angle=swiftshader"]
+MEASURE = """async (key) => {
+  const turns = Number(document.body.dataset.turns || 0), row = document.body.dataset.row;
+  const frame = () => new Promise((done) => requestAnimationFrame(() => done(performance.now())));
+  const until = async (ready) => { while (!ready()) await frame(); return performance.now(); };
+  const start = performance.now();
+  document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  const card = await until(() => document.body.dataset.row !== row);
+  const colours = await until(() => Number(document.body.dataset.turns || 0) > turns);
+  return [card - start, colours - start];
+}"""
+PAN = """async () => {
+  const map = window.studioMap, times = [];
+  for (let k = 0; k < 60; k++) {
+    map.centre = [0.3 * Math.sin(k / 9), 0.2 * Math.cos(k / 7)];
+    map.draw();
+    await new Promise((done) => requestAnimationFrame(done));
+    map.gl?.finish();
+    times.push(performance.now());
+  }
+  return 59000 / (times.at(-1) - times[0]);
+}"""
+
+
+def mnist():
+    data = fetch_mnist()
+    X = np.vstack([data.X_train, data.X_test]).reshape(-1, 784)
+    return X.astype(np.float32), np.concatenate([data.y_train, data.y_test]).astype(str)
+
+
+def sets(sizes):
+    X, y = load_digits(return_X_y=True)
+    if 0 in sizes:
+        yield "digits", X, y.astype(str), (8, 8)
+    if any(sizes):
+        try:
+            X, y = mnist()
+        except DatasetUnavailableError as error:
+            print(f"MNIST is left out: {error}", file=sys.stderr)
+            return
+        for size in filter(None, sizes):
+            yield f"MNIST {size:,}", X[:size], y[:size], (28, 28)
+
+
+def speed(sizes, keys):
+    from playwright.sync_api import sync_playwright
+
+    rows = []
+    for name, X, truth, shape in sets(sizes):
+        with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+            path = Path(folder) / "data.parquet"
+            pl.DataFrame({f"p{k}": X[:, k] for k in range(X.shape[1])}).write_parquet(path)
+            words = [sys.executable, "-m", "coxfield", "studio", str(path), "--no-browser", "--check-every", "0"]
+            process = subprocess.Popen(
+                [*words, "--pixels", f"{shape[0]}x{shape[1]}"], stderr=subprocess.PIPE, text=True
+            )
+            try:
+                start = time.perf_counter()
+                address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+", line)))
+                browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+                page = browser.new_page(viewport={"width": 1280, "height": 800})
+                page.goto(address)
+                _until(page, "document.body.dataset.row !== undefined && Number(document.body.dataset.turns) > 0")
+                ready = time.perf_counter() - start
+                times = [_pressed(page, truth) for _ in range(keys)]
+                frames = page.evaluate(PAN)
+                memory = _megabytes(process.pid)
+                browser.close()
+            finally:
+                process.kill()
+                process.wait()
+        cards, colours = np.array(times[12:]).T  # after the first keys there are classes
+        rows += [
+            Row(f"{name}: next card", _quantiles(cards), "50 ms"),
+            Row(f"{name}: new colours", _quantiles(colours), "1,000 ms"),
+            Row(
+                f"{name}: ready for the first question; panning; memory", f"{ready:.0f} s; {frames:.0f}/s; {memory} MB"
+            ),
+        ]
+        show(f"Studio, {keys - 12} keys, load of the machine {os.getloadavg()[0]:.0f}", rows[-3:])
+    return rows
+
+
+def _until(page, condition):
+    while not page.evaluate(condition):
+        time.sleep(0.05)
+
+
+def _pressed(page, truth):
+    label = truth[int(page.evaluate("document.body.dataset.row"))]
+    known = page.evaluate("[...document.querySelectorAll('#classes kbd')].map((key) => key.textContent)")
+    if label not in known:
+        before = page.evaluate("document.body.dataset.row")
+        page.keyboard.press("a")
+        page.keyboard.type(label)
+        page.keyboard.press("Enter")
+        _until(page, f"document.body.dataset.row !== '{before}' && document.getElementById('thinking').hidden")
+        return np.nan, np.nan
+    found = page.evaluate(MEASURE, label)
+    time.sleep(0.3)  # a person thinks
+    return found
+
+
+def _quantiles(times):
+    times = times[~np.isnan(times)]
+    return f"median {np.median(times):.0f} ms, 95 % {np.quantile(times, 0.95):.0f} ms"
+
+
+def _megabytes(number):
+    for line in Path(f"/proc/{number}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return round(int(line.split()[1]) / 1024)
+    return "?"
+
+
+def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
+    """Errors left after some numbers of keys, and the interval of the checks at the end."""
+    rng = np.random.default_rng(seed)
+    session = Session(from_arrays(X), check_every=check_every, random_state=seed)
+    session.start()
+    session.learner.wait()
+    names = np.unique(truth)
+    left = {}
+    for key in range(1, max(keys) + 1):
+        row = int(rng.choice(np.flatnonzero(session.labels.codes < 0))) if random else session.next()
+        said = rng.choice(names[names != truth[row]]) if rng.random() < slips else truth[row]
+        session.label([row], said, check=True)
+        session.learner.wait()
+        if key in keys:
+            left[key] = int((session.labelled()["label"] != truth).sum())
+    measured = session.measured()
+    found = session.learner.answer
+    free = session.labels.codes < 0
+    names_found = np.array([*session.labels.classes, None], dtype=object)[
+        np.minimum(found.found, len(session.labels.classes))
+    ]
+    session.end()
+    return left, measured, float(np.mean(names_found[free] != truth[free]))
+
+
+def labellers(sizes, seeds, keys=(20, 40, 100)):
+    for name, X, truth, _ in sets(sizes):
+        rows = []
+        for title, slips, random in (
+            ("studio", 0.0, False),
+            ("studio, 5 % slips", 0.05, False),
+            ("random order", 0.0, True),
+            ("random order, 5 % slips", 0.05, True),
+        ):
+            every = 0 if random else 10
+            runs = [labeller(X, truth, keys, slips, seed, random=random, check_every=every) for seed in seeds]
+            errors = [f"{statistics.mean(run[0][key] for run in runs):.0f}" for key in keys]
+            rows.append(Row(title, " / ".join(errors)))
+        show(f"{name}: errors left of {len(X):,} after {' / '.join(map(str, keys))} keys, {len(seeds)} runs", rows)
+
+
+def checks(runs, keys=60):
+    """How often the interval of the checks holds the true error of the model on rows without a label."""
+    X, truth = load_digits(return_X_y=True)
+    rng = np.random.default_rng(1)
+    inside, shares = 0, []
+    for seed in range(runs):
+        some = rng.choice(len(X), 500, replace=False)
+        _, measured, true = labeller(X[some], truth[some].astype(str), (keys,), 0.0, seed, check_every=4)
+        inside += measured.low <= true <= measured.high
+        shares.append((measured.wrong / measured.checks, true))
+    found, true = np.mean(shares, axis=0)
+    rows = [
+        Row("interval holds the true error", f"{inside} of {runs}", "95 %"),
+        Row("mean share of wrong checks; mean true error", f"{found:.3f}; {true:.3f}"),
+    ]
+    show(f"Checks: 500 digits, {keys} keys, each fourth a check", rows)
+
+
+def random_labels(seeds, keys=(20, 40, 100)):
+    """`SLGCPClassifier` with as many random labels."""
+    X, truth = load_digits(return_X_y=True)
+    rows = []
+    for key in keys:
+        wrong = []
+        for seed in seeds:
+            y = np.full(len(X), -1)
+            some = np.random.default_rng(seed).choice(len(X), key, replace=False)
+            y[some] = truth[some]
+            wrong.append((SLGCPClassifier().fit(X, y).transduction_ != truth).sum())
+        rows.append(Row(f"{key} random labels", f"{np.mean(wrong):.0f}"))
+    show(f"SLGCPClassifier, digits: errors left, {len(seeds)} runs", rows)
+
+
+def run(quick=False):
+    labellers([0], range(1 if quick else 10), (10, 20) if quick else (20, 40, 100))
+    checks(2 if quick else 40, keys=20 if quick else 60)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("speed", "labellers", "checks"))
+    parser.add_argument(
+        "--sizes", type=int, nargs="*", default=[0, 20_000, 70_000], help="rows of MNIST, 0 for the digits"
+    )
+    parser.add_argument("--keys", type=int, default=60)
+    parser.add_argument("--runs", type=int, default=10)
+    options = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if options.what == "speed":
+        speed(options.sizes, options.keys)
+    elif options.what == "labellers":
+        labellers(options.sizes, range(options.runs))
+        random_labels(range(options.runs))
+    else:
+        checks(options.runs)

@@ -1,0 +1,243 @@
+"""A mixture that is learned from shards: densities and leave-one-out class sums of its members are sums over shards.
+
+The points stay where they are. Representations are learned from a large sample of the rows. Each pair of shards gives
+a part of the densities of one of them, which are kept beside the shard. The rows whose probabilities count meet all
+shards once more, and what comes to this process is one number for each of these rows, each class and each member.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coxfield import threads
+from coxfield.dask.chunks import count_bytes
+from coxfield.dask.leave_one_out import LabelledBlock, block_of, gathered, rows_of
+from coxfield.dask.shards import computed, persisted
+from coxfield.engine.store import Labelled
+from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import log_densities
+from coxfield.kernels.namespace import stacked
+from coxfield.kernels.protocol import LogSums
+from coxfield.selection.mixture.loo_members import AtRows, ladder_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dask.delayed import Delayed
+    from numpy.typing import NDArray
+
+    from coxfield.dask.pair_sums import Model
+    from coxfield.dask.shards import Shards
+    from coxfield.kernels.mixture_ladder import Ladder
+
+SAMPLE = 100_000  # rows from which representations and length scales are learned; if there are more, so many are drawn
+
+count_bytes(AtRows)
+
+
+@dataclass(frozen=True)
+class ShardedPoints(Labelled):
+    """`Labelled` points in shards: labels and weights are here, and the points are where they were."""
+
+    shards: Shards | None = None
+    model: Model | None = None
+    sample: Labelled | None = None
+    """Some of the points, in memory."""
+
+    @classmethod
+    def of(cls, shards: Shards, model: Model, sample: NDArray, verbose: int) -> ShardedPoints:
+        """Look at the labels of all rows, and at some of the points, which are given by their places."""
+        plan = shards.plan()
+        known = plan.value("model", model)
+        labels = [plan.add("labels", labels_of, known, *parts) for parts in shards.references]
+        some = _asked(plan, known, shards, sample)
+        *found, drawn = computed(plan.delayed([*labels, some]), verbose)
+        y, counts = (np.concatenate(each) for each in zip(*found, strict=True))
+        weights = None if shards.weights is None else counts
+        kept = None if weights is None else drawn.weights.astype(drawn.block.X.dtype)
+        here = Labelled(drawn.block.X, drawn.y, len(model.classes), kept)
+        return cls(shards.X, y, len(model.classes), weights, shards, model, here)
+
+
+def labels_of(model: Model, number: int, X, y, weights, densities=None) -> tuple[NDArray, NDArray]:
+    """Class numbers and weights of the points of a shard."""
+    labelled = model.shard(number, X, y, weights).labelled
+    return labelled.y, labelled.counts
+
+
+def _asked(plan, known, shards: Shards, places: NDArray) -> tuple:
+    """The key of a block of training points, given by their places among all rows of positive weight."""
+    of = np.searchsorted(np.cumsum(shards.known.kept), places, side="right")
+    blocks = [
+        plan.add("rows", rows_of, known, places[of == k] - shards.places[k], *shards.references[k])
+        for k in np.unique(of)
+    ]
+    return plan.add("rows-gather", gathered, blocks)
+
+
+class ShardedSource:
+    """What `member_sums` asks of labelled points, if they are in shards."""
+
+    def __init__(self, labelled: ShardedPoints, bank: Sequence[Ladder], rows: NDArray, done, known=None) -> None:
+        assert labelled.shards is not None and labelled.model is not None
+        self.labelled, self.shards, self.bank, self.rows, self.done = labelled, labelled.shards, bank, rows, done
+        self.model = replace(labelled.model, covariances=labelled.model.covariances.map(lambda _: tuple(bank)))
+        self.densities = shard_densities(self.shards, self.model)
+        plan = self.shards.plan(*self.densities)
+        known = plan.value("model", self.model)
+        asked = _asked(plan, known, self.shards, rows)
+        of = np.searchsorted(np.cumsum(self.shards.known.kept), rows, side="right")
+        mine = [
+            plan.add("density-rows", densities_at, self.densities[k].key, rows[of == k] - self.shards.places[k])
+            for k in np.unique(of)
+        ]
+        self.asked, *at = computed(plan.delayed([asked, *mine]))
+        self._at_rows = [_joined_rows(of_ladder) for of_ladder in zip(*at, strict=True)]
+        self._layers: list[LogSums] | None = None
+
+    def neighbours_among(self) -> tuple[list, NDArray, NDArray]:
+        """The sample and the points that are left out, in every representation."""
+        sample, asked = self.labelled.sample, self.asked
+        assert sample is not None
+        if len(sample) == len(self.labelled):
+            return [ladder.bind(sample.X) for ladder in self.bank], sample.y, self.rows
+        X, y = stacked([sample.X, asked.block.X]), np.concatenate([sample.y, asked.y])
+        return [ladder.bind(X) for ladder in self.bank], y, len(sample) + np.arange(len(asked.y))
+
+    def layers(self, k: int, columns: Any) -> LogSums:
+        """The sums of one ladder over all shards; the first call computes those of all ladders."""
+        if self._layers is None:
+            plan = self.shards.plan(*self.densities)
+            shared = plan.value("members", (self.model, self.asked, columns, self.rows))
+            keys = [
+                plan.add("member-sums", pair_layers, shared, held.key, *parts)
+                for held, parts in zip(self.densities, self.shards.references, strict=True)
+            ]
+            (self._layers,) = computed(plan.delayed([plan.tree("member-join", joined_layers, keys)]))
+        return self._layers[k]
+
+    def at_rows(self, k: int) -> AtRows:
+        """The densities of the points that are left out."""
+        return self._at_rows[k]
+
+    @property
+    def log_densities(self) -> tuple[KeptDensities, ...]:
+        """The densities of all points, which stay where they are."""
+        return tuple(
+            KeptDensities(self.densities, k, np.ones(len(each.factors), bool)) for k, each in enumerate(self.bank)
+        )
+
+
+ShardedPoints.source = ShardedSource  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class KeptDensities:
+    """Densities of one ladder at some of its length scales, on the workers."""
+
+    held: tuple[Delayed, ...]
+    k: int
+    factors: NDArray
+
+    def __getitem__(self, factors: NDArray) -> KeptDensities:
+        return replace(self, factors=factors)
+
+
+def shard_densities(shards: Shards, model: Model) -> tuple[Delayed, ...]:
+    """`AtRows` of each ladder for the points of each shard, over all shards; they stay where they are computed.
+
+    The covariance of the model is a tuple of ladders.
+    """
+    plan = shards.plan()
+    known = plan.value("model", model)
+    keys = []
+    for parts in shards.references:
+        mine = plan.add("rows", rows_of, known, None, *parts)
+        totals = [plan.add("density", pair_densities, known, mine, *others) for others in shards.references]
+        joined = plan.tree("density-join", joined_densities, totals)
+        keys.append(plan.add("density-own", with_own, known, mine, joined))
+    return tuple(persisted(plan.delayed(keys)))
+
+
+def pair_densities(model: Model, asked: LabelledBlock, number: int, X, y, weights, densities=None) -> list[NDArray]:
+    """log of the density of each point of a block over one shard without its own term, shape (F, n) for each ladder."""
+    shard = model.shard(number, X, y, weights)
+    bank, block, found = model.covariances[0], block_of(asked), []
+    left = block.leave_out(number, shard)
+    for ladder in bank:
+        if not len(block) or not len(shard.labelled):
+            found.append(np.full((len(ladder.factors), len(block)), -np.inf))
+            continue
+        with threads.use(model.n_jobs):
+            points = ladder.bind(shard.labelled.X)
+            found.append(log_densities(points.at(block.X), points, shard.labelled.counts, left))
+    return found
+
+
+def joined_densities(parts: Sequence[list[NDArray]]) -> list[NDArray]:
+    """Log densities over several sets of shards."""
+    return [reduce(np.logaddexp, of_ladder) for of_ladder in zip(*parts, strict=True)]
+
+
+def with_own(model: Model, asked: LabelledBlock, others: list[NDArray]) -> list[AtRows]:
+    """The densities with the own term of each point."""
+    found = []
+    for ladder, each in zip(model.covariances[0], others, strict=True):
+        own = np.log(asked.weights) + (np.log(ladder.bind(asked.block.X).points.diagonal()) if len(asked.y) else 0)
+        found.append(AtRows.of(each, own))
+    return found
+
+
+def densities_at(found: list[AtRows], rows: NDArray) -> list[AtRows]:
+    """The densities of some points of a shard."""
+    return [at[rows] for at in found]
+
+
+def _joined_rows(parts: Sequence[AtRows]) -> AtRows:
+    return AtRows(
+        *(np.concatenate([getattr(at, name) for at in parts], axis=-1) for name in ("log_q", "others", "own"))
+    )
+
+
+def pair_layers(shared: tuple, densities: list[AtRows], number: int, X, y, weights, _=None) -> list[LogSums]:
+    """The sums of every ladder over one shard, at the points that are left out."""
+    model, asked, columns, rows = shared
+    shard, block = model.shard(number, X, y, weights), asked.block
+    labelled = shard.labelled
+    groups = columns.groups[model.places[number] : model.places[number] + len(labelled)]
+    order = np.argsort(groups, kind="stable")
+    own = block.leave_out(number, shard)
+    column = np.concatenate([np.argsort(order), [-1]])[own]  # the last entry is that of -1
+    found = []
+    with threads.use(model.n_jobs):
+        for ladder, at in zip(model.covariances[0], densities, strict=True):
+            points = ladder.bind(labelled.X, order)
+            counts, log_q = labelled.counts[order], at.log_q[:, order]
+            sums = ladder_layers(points, counts, log_q, points.at(block.X), rows, column, columns, groups=groups[order])
+            found.append(sums)
+    return found
+
+
+def joined_layers(parts: Sequence[list[LogSums]]) -> list[LogSums]:
+    """The sums of every ladder over several sets of shards."""
+    return [reduce(add, of_ladder) for of_ladder in zip(*parts, strict=True)]
+
+
+def sharded_mixture(shards: Shards, mixture: Mixture) -> tuple[Mixture, tuple[Delayed, ...]]:
+    """A learned mixture without its points, and the densities of its members, beside each shard."""
+    kept: Any = mixture.log_densities
+    chosen, plan = [(each.k, each.factors) for each in kept], shards.plan(*kept[0].held)
+    keys = [plan.add("density-kept", kept_of, held.key, chosen) for held in kept[0].held]
+    nothing = np.empty((0, shards.form.n_features), shards.form.precision)
+    return Mixture(mixture.ladders, nothing), tuple(persisted(plan.delayed(keys)))
+
+
+def kept_of(found: list[AtRows], chosen: list[tuple[int, NDArray]]) -> list[AtRows]:
+    """The densities of some ladders at some of their length scales."""
+    picked = ((found[k], factors) for k, factors in chosen)
+    return [AtRows(at.log_q[factors], at.others[factors], at.own) for at, factors in picked]

@@ -1,0 +1,300 @@
+"""The bank of `SLGCPClassifier`: covariances of all points as unit features, and their class sums.
+
+A covariance is the inner product of features, so a class sum is one product of features with the sum of the features of
+the class, and no matrix of all pairs is formed. Members of one `Block` scale the same columns: the modes of a graph at
+several times, or the principal axes at several shrinkages. What does not depend on labels is one matrix per block, and
+the lengths of its rows. So new labels cost one thin product per member.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from coxfield.graphs.neighbours import EdgeRule
+from coxfield.graphs.spectrum import Heat, time_of_rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.graphs.spectrum import Axes, Modes
+
+
+# Few neighbours follow thin shapes, and many follow clouds. With one scale and a sharp rule, edges do not cross gaps.
+EDGE_RULES = (
+    EdgeRule(5),
+    EdgeRule(40),
+    EdgeRule(10, sharpness=4.0, common=True),
+    EdgeRule(10, sharpness=10.0, common=True),
+)
+MULTIPLES = (1.2, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # of Q - 1: effective ranks
+LEAST_MODES = 64
+MODES_PER_CLASS = 6
+RESOLVED = 0.6  # effective ranks up to this share of the modes are those of all modes
+SHRINKAGES = (0.03, 0.1, 0.3, 1.0)
+ROUNDING = 1e-12  # of the largest count: smaller differences of counts are zero
+LINEAR = -1  # source of linear covariances
+TIED, ROUND = -2, -3  # sources of covariances of clusters
+COMPONENTS = (1, 2, 4, 8)  # of Q: components of Gaussian mixtures
+PER_COMPONENT = 4  # points at least
+CAUTION = 2.0  # times the effective rank of clusters: they are wrong more often than graphs where nothing can be judged
+TIED_AXES = 32  # principal axes on which components with one covariance matrix are fitted
+ROUND_AXES = 256  # likewise for round components
+SAMPLE = 5000  # points to which Gaussian mixtures are fitted
+STEPS = 40  # of the EM algorithm, at most
+SETTLED = 3e-4  # nats per point that a step gains when it is the last
+RIDGE = 1e-3  # of the mean variance, added to variances of components
+
+
+@dataclass(frozen=True)
+class Member:
+    """One covariance of the bank."""
+
+    source: int
+    """Index of its graph; -1 for linear covariances."""
+    rank: float
+    """Effective rank."""
+    parameter: float
+    """The time t of a heat covariance, or the shrinkage h of a linear one."""
+    means: bool
+    """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
+    view: int = 0
+    """Index of the units in which points are compared."""
+
+
+def n_modes(n_points: int, n_classes: int) -> int:
+    """How many modes of a graph are computed."""
+    return min(n_points, max(LEAST_MODES, MODES_PER_CLASS * (n_classes - 1)))
+
+
+@dataclass(frozen=True)
+class Given:
+    """The labelled points."""
+
+    rows: NDArray
+    """Their rows among all points."""
+    y: NDArray
+    n_classes: int
+    weights: NDArray | None = None
+    """How often each counts; None for once."""
+
+    @property
+    def counted(self) -> NDArray:
+        """How often each counts."""
+        return np.ones(len(self.y)) if self.weights is None else self.weights
+
+    @property
+    def counts(self) -> NDArray:
+        """Labelled points per class, with their weights."""
+        return np.bincount(self.y, self.counted, minlength=self.n_classes)
+
+    @property
+    def indicators(self) -> NDArray:
+        """The weight where a labelled point has the class, else 0, shape (n_labelled, n_classes)."""
+        return np.eye(self.n_classes)[self.y] * self.counted[:, None]
+
+    @property
+    def judged(self) -> Judged:
+        """What leave-one-out can judge."""
+        classes = np.flatnonzero(np.bincount(self.y, minlength=self.n_classes) > 1)
+        rows = np.flatnonzero(np.isin(self.y, classes) & (len(classes) > 1))
+        return Judged(rows, classes, np.searchsorted(classes, self.y[rows]))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Labels that leave-one-out can judge: those of classes with several labels, among these classes.
+
+    The only label of its class would be predicted without any point of its class, which is evidence against every
+    member. So such labels do not count. Their classes do not count either: otherwise the member would win that never
+    names them.
+    """
+
+    rows: NDArray
+    """Of the labelled points."""
+    classes: NDArray
+    y: NDArray
+    """Numbers of the labels among these classes."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def among(self, left_out: NDArray) -> NDArray:
+        """The rows and classes that count, of an array of shape (n_labelled, n_classes)."""
+        return left_out[np.ix_(self.rows, self.classes)]
+
+    def own(self, probabilities: NDArray) -> NDArray:
+        """The probability of each label that counts, given that it is one of these classes."""
+        some = self.among(probabilities)
+        return some[np.arange(len(self)), self.y] / np.maximum(some.sum(axis=1), np.finfo(float).tiny)
+
+
+@dataclass(frozen=True)
+class MemberSums:
+    """Class sums of one member."""
+
+    whole: NDArray
+    """At all points, shape (n, n_classes)."""
+    left_out: NDArray
+    """At the labelled points without themselves, shape (n_labelled, n_classes)."""
+    directions: NDArray
+    """What features are multiplied with to give class sums, shape (n_features, n_classes)."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Members whose features are the columns of one matrix, each times a weight, and scaled to length 1."""
+
+    members: tuple[Member, ...]
+    base: NDArray
+    """Shape (n, k)."""
+    weights: NDArray
+    """Of the columns, shape (members, k)."""
+
+    @cached_property
+    def inverse(self) -> NDArray:
+        """One over the lengths of the features, shape (members, n); 0 for a point that no column reaches."""
+        squares = (self.weights**2) @ (self.base**2).T
+        return np.divide(1, np.sqrt(squares), out=np.zeros_like(squares), where=squares > 0)
+
+    def features(self, m: int, rows=slice(None)) -> NDArray:
+        """Features of a member at some points."""
+        return self.base[rows] * self.weights[m] * self.inverse[m, rows, None]
+
+    def sums(self, m: int, given: Given) -> MemberSums:
+        """Class sums of a member, or class means, without forming the features of all points.
+
+        Means are sums divided by the number of points in the class. The number leaves out the point itself where the
+        sum does. A covariance that takes negative values would favour the larger class on both sides. Other sums are
+        divided by the root of the number: labels are often asked for, and their numbers say little about the classes.
+        """
+        power = 1.0 if self.members[m].means else 0.5
+        own, indicators = self.features(m, given.rows), given.indicators.astype(self.base.dtype)
+        directions = own.T @ indicators
+        left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
+        left_out = left_out / _or_one(given.counts - given.indicators) ** power
+        directions = directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
+        whole = (self.base @ (self.weights[m][:, None] * directions)) * self.inverse[m][:, None]
+        return MemberSums(whole, left_out.astype(float), directions)
+
+
+def _or_one(counts: NDArray) -> NDArray:
+    """Numbers to divide by; 1 where nothing was counted, up to rounding."""
+    return np.where(counts > ROUNDING * counts.max(initial=0.0), counts, 1)
+
+
+def graph_block(source: int, modes: Modes, n_classes: int, view: int = 0) -> Block:
+    """Heat covariances of a graph, with and without mode 0."""
+    n = len(modes.vectors)
+    most = min(n / 4, RESOLVED * len(modes)) if len(modes) < n else n / 4
+    ranks = [(n_classes - 1) * multiple for multiple in MULTIPLES]
+    ranks = [rank for rank in ranks if rank <= most] or ranks[:1]
+    times: dict[float, float] = {}
+    for rank in ranks if len(modes) > 1 else []:
+        times.setdefault(time_of_rank(modes.values, rank), rank)  # a graph that falls apart repeats its longest time
+    members = tuple(Member(source, rank, time, means, view) for time, rank in times.items() for means in (False, True))
+    weights = [Heat(modes, one.parameter, one.means).weights for one in members]
+    return Block(members, modes.vectors, np.reshape(weights, (len(members), len(modes))).astype(modes.vectors.dtype))
+
+
+def linear_block(axes: Axes, coordinates: NDArray, view: int = 0) -> Block:
+    """Linear covariances at several shrinkages, none if all points are the same."""
+    shares = SHRINKAGES if axes.variances.any() else ()
+    members = tuple(Member(LINEAR, axes.rank(share), share, True, view) for share in shares)
+    weights = np.reshape([axes.weights(share) for share in shares], (len(members), coordinates.shape[1]))
+    return Block(members, coordinates, weights.astype(coordinates.dtype))
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A mixture of Gaussians of all points, as the probabilities of its components at a point.
+
+    The sum of p(c | x) p(c | x') over the components c is a covariance, and is not negative: the chance that two points
+    belong to the same component.
+    """
+
+    member: Member
+    axes: NDArray
+    """Numbers of the principal axes that are used."""
+    rotation: NDArray | None
+    """What coordinates are multiplied with to make components round; None if they are."""
+    means: NDArray
+    """Of the components, shape (components, axes)."""
+    variances: NDArray
+    shares: NDArray
+
+    @property
+    def name(self) -> str:
+        """What users see."""
+        return f"{len(self.means)} clusters, {'round' if self.rotation is None else 'of one shape'}"
+
+    def probabilities(self, coordinates: NDArray) -> NDArray:
+        """Probabilities of the components, from coordinates along the principal axes."""
+        z = coordinates[:, self.axes]
+        return self._at(z if self.rotation is None else z @ self.rotation.astype(z.dtype))[0].astype(z.dtype)
+
+    def block(self, coordinates: NDArray) -> Block:
+        """Its covariance at all points."""
+        return Block((self.member,), self.probabilities(coordinates), np.ones((1, len(self.means)), coordinates.dtype))
+
+    def _at(self, z: NDArray) -> tuple[NDArray, float]:
+        """Probabilities of round components at points, and the mean log density up to a constant."""
+        squares = np.einsum("ij,ij->i", z, z)[:, None] - 2 * z @ self.means.T.astype(z.dtype)
+        squares = np.maximum(squares + np.einsum("ij,ij->i", self.means, self.means), 0)
+        logs = np.log(self.shares) - z.shape[1] / 2 * np.log(self.variances) - squares / (2 * self.variances)
+        largest = logs.max(axis=1, keepdims=True)
+        found = np.exp(logs - largest)
+        totals = found.sum(axis=1, keepdims=True)
+        found /= totals
+        return found, float((largest + np.log(totals)).mean())
+
+
+def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clusters]:
+    """Mixtures with as many components as classes, and more; with one covariance matrix, and round."""
+    n = len(coordinates)
+    leading = np.argsort(-axes.variances, kind="stable")
+    leading = leading[axes.variances[leading] > 0][:ROUND_AXES]
+    some = np.asarray(coordinates[:: -(-n // SAMPLE), leading], dtype=float)
+    found = []
+    for count in (n_classes * multiple for multiple in COMPONENTS):
+        if count * PER_COMPONENT > len(some) or len(leading) == 0 or len(np.unique(some, axis=0)) < count:
+            break
+        start = KMeans(count, n_init=1, max_iter=10, random_state=0).fit(some).labels_
+        found.append(_expectation_maximisation(some[:, :TIED_AXES], np.eye(count)[start], leading[:TIED_AXES], TIED))
+        found.append(_expectation_maximisation(some, np.eye(count)[start], leading, ROUND))
+    return found
+
+
+def _expectation_maximisation(z: NDArray, parts: NDArray, axes: NDArray, source: int) -> Clusters:
+    """A mixture from first probabilities of its components at points."""
+    d, before = z.shape[1], -np.inf
+    ridge, squares = RIDGE * z.var(axis=0).mean(), np.einsum("ij,ij->i", z, z)
+    rotation, white = None, z
+    for _ in range(STEPS):
+        counts = parts.sum(axis=0) + np.finfo(float).tiny
+        means, variances = parts.T @ z / counts[:, None], np.ones(len(counts))
+        if source == TIED:
+            rotation = _whitening((z.T @ z - (means.T * counts) @ means) / len(z), ridge)
+            white, means = z @ rotation, means @ rotation
+        else:
+            variances = np.maximum(parts.T @ squares / counts - np.einsum("ij,ij->i", means, means), 0) / d + ridge
+        gram = parts.T @ parts
+        rank = CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum())
+        member = Member(source, rank, len(counts), False)
+        found = Clusters(member, axes, rotation, means, variances, counts / counts.sum())
+        parts, density = found._at(white)
+        density += 0.0 if rotation is None else float(np.linalg.slogdet(rotation)[1])
+        if density - before < SETTLED:
+            break
+        before = density
+    return found
+
+
+def _whitening(covariance: NDArray, ridge: float) -> NDArray:
+    """What makes a covariance matrix the identity, after `ridge` is added to its diagonal."""
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors / np.sqrt(np.maximum(values, 0) + ridge)
