@@ -25,7 +25,7 @@ from tolerances import assert_close
 X, Y, _ = points()
 FACTORS = np.array([2.0, 1.0, 0.5, 0.01])
 COVARIANCES = PerClass.shared_by(recognise(RBF(1.0), 3), 3)
-MODEL = Model(Form(np.dtype(float), 3, sparse=False), np.arange(3), COVARIANCES, np.zeros(3), 1)
+MODEL = Model(Form(np.dtype(float), 3, sparse=False), np.arange(3), COVARIANCES, np.zeros(3), 1, np.array([0, 50]))
 SHARDS = [(0, X[:50], Y[:50], None), (1, X[50:], Y[50:], None)]
 
 
