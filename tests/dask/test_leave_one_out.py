@@ -54,9 +54,7 @@ def test_some_rows_of_several_shards_in_one_block():
 
 
 def test_sparse_rows_are_gathered():
-    part = LabelledBlock(
-        Block(sparse.csr_array(X[:2]), np.zeros(2, int), np.arange(2), np.arange(2)), Y[:2], np.ones(2)
-    )
+    part = LabelledBlock(Block(sparse.csr_array(X[:2]), *np.zeros((3, 2), int)), Y[:2], np.ones(2))
     np.testing.assert_array_equal(gathered([part, part]).block.X.toarray(), X[[0, 1, 0, 1]])
 
 

@@ -62,6 +62,7 @@ class ChoosesCovariance:
     classes_: NDArray
     mean_: NDArray
     columns_: TableColumns | None
+    _class_names: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
         """The rows that the covariance is chosen from, as a mask; None for all rows."""

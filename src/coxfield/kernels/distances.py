@@ -352,9 +352,6 @@ class RadialForm(Protocol):
     def length_scale(self) -> float | NDArray:
         """One number, or one per feature."""
 
-    def floored_profile(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances by C / C(0), with no value below a floor that stands for zero."""
-
 
 @dataclass(frozen=True)
 class ScaledPoints:

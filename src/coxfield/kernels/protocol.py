@@ -258,7 +258,11 @@ class PlainPoints:
     """What only covariances that are learned, precomputed or listed need to write themselves; see `KernelPoints`."""
 
     precomputed = False
-    library = NUMPY
+
+    @property
+    def library(self) -> Library:
+        """NumPy."""
+        return NUMPY
 
     @property
     def erasable(self) -> bool:
