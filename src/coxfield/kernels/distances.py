@@ -137,7 +137,7 @@ def centre(X) -> NDArray | None:
     if sparse.issparse(X):
         return None
     if is_foreign(X):
-        return like(centre(to_numpy(X)), X)
+        return like(np.asarray(centre(to_numpy(X))), X)
     if not X.shape[0]:
         return np.zeros(X.shape[1], X.dtype)
     with np.errstate(over="ignore", invalid="ignore"):

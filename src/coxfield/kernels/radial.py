@@ -292,7 +292,8 @@ def _tile_path(source, squared: NDArray, tops: NDArray, prepared, room, start: i
     alone, limits = len(squared) == 1, SQUARING[precision(prepared).name]
     floor = math.exp(log_floor(precision(prepared))) if alone else limits.floor
     out = prepared if alone else _part_of(room, *prepared.shape) if room is not None else _empty_like(prepared)
-    tile, squares, shortening = out, 0, shortens(source.factors)
+    tile: Any = out
+    squares, shortening = 0, shortens(source.factors)
     for k in range(len(squared)):
         if squared[k] and squares < limits.chain:
             tile *= tile
