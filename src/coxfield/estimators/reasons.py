@@ -75,8 +75,8 @@ class Reasons:
     _training: Training
     _covariances: PerClass
     _queries: Any
-    _means: NDArray
-    _class_names: NDArray
+    _means: Any
+    _class_names: Any
     _check_library: Any
 
     def contributions(self, X, top: int = 10) -> Contributions:
@@ -264,7 +264,7 @@ class LabelQuality:
 
     if TYPE_CHECKING:
         classes_: NDArray
-        _class_names: NDArray
+        _class_names: Any
         _training: Training
 
         @property

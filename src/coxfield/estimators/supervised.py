@@ -64,6 +64,7 @@ class ChoosesCovariance:
     mean_: NDArray
     columns_: TableColumns | None
     class_weight: Any
+    _class_names: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
         """The rows that the covariance is chosen from, as a mask; None for all rows."""
