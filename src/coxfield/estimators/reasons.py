@@ -177,8 +177,8 @@ class Importance:
         columns_: Any
         _training: Training
         _covariances: PerClass
-        _class_names: NDArray
-        _means: NDArray
+        _class_names: Any
+        _means: Any
         _refuse_soft_labels: Any
 
     def feature_importance(self, n_rows: int | None = None, random_state=0) -> dict[str, NDArray]:

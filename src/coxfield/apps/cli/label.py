@@ -213,7 +213,7 @@ def _guess(rows: "Table", prefix: str | None, names: list[str], known: "NDArray"
     missing = [name for name in classes if name not in names]
     if missing:
         raise ValueError(f"{rows.name} has no column {missing[0]!r} with a guess: --prior-columns needs one per class")
-    return dict(zip(classes.values(), rows.features(list(classes)).T, strict=True))
+    return dict(zip(classes.values(), rows.matrix(list(classes)).T, strict=True))
 
 
 def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray", prior: "dict | None") -> list[str]:
