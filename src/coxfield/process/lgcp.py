@@ -100,7 +100,7 @@ class LogGaussianCoxProcess:
         statistic : {"pcf", "K"}
             For "contrast", what is compared with its theory.
         q, p : float
-            The contrast is the integral of |estimate^q - theory^q|^p. Default: 1/4 and 2, as in spatstat.
+            The contrast is the integral of ``abs(estimate^q - theory^q)^p``. Default: 1/4 and 2, as in spatstat.
         r_min, r_max : float, optional
             Distances that count. Default: up to a quarter of the shortest side, or up to where a ball has 1,000
             points; half of that for "palm", whose sum over pairs is noisy beyond; for "contrast" from a thousandth on.
