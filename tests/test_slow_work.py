@@ -33,6 +33,7 @@ WINDOW = [(0.0, 4.0), (0.0, 4.0)]
 PROCESS = LogGaussianCoxProcess(RBF(1.0))
 DRAWN = {"inference": "marginals", "length_scales": [0.3], "random_state": 0}
 
+FITTED = SLGCPClassifier().fit(X, FEW)
 WORK = {
     "leave-one-out sums of": lambda: LGCPClassifier().fit(X, Y),
     "weights of": lambda: LGCPClassifier().fit(X, Y),
@@ -46,7 +47,8 @@ WORK = {
     "scores of 400 points": lambda: LGCPClassifier(KERNEL, selection=None).fit(X, Y).predict(X),
     "leave-one-out, 6 length scales": lambda: PermanentalClassifier().fit(X[:40], Y[:40]),
     "ratios of 40 points": lambda: PermanentalClassifier(KERNEL, selection=None).fit(X[:40], Y[:40]).predict(X[:40]),
-    "neighbours of 400 points": lambda: SLGCPClassifier().fit(X, FEW).predict(X),
+    "4 graphs of 400 points": lambda: SLGCPClassifier().fit(X, FEW),
+    "neighbours of 400 points": lambda: FITTED.predict(X),
     "harmonic functions, 24 length": lambda: HarmonicFunctions().fit(X[:60], FEW[:60]),
     "11 starts": lambda: VariationalGPClassifier(random_state=0).fit(X[:40], Y[:40]),
     "leave-one-out, 3 length scales": lambda: SVMClassifier(length_scales=[1.0, 0.5, 0.2]).fit(X[:60], Y[:60]),

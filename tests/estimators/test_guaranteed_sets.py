@@ -249,7 +249,7 @@ def assert_by_formula(clf, new):
     rows, training = clf._calibrators(), clf._set_training()
     X, y, numbers = clf.X_fit_[rows], clf.y_fit_[rows], training.rows.numbers
     points = training.store.groups[0].parts[0].points
-    k = points.unit * points.at(X).left_out(numbers[rows]).tile(points.at(new))
+    k = points.at(X).left_out(numbers[rows]).tile(points.at(new))
     before, predicted = (
         clf._set_scores(training, clf.X_fit_, numbers).values[rows],
         clf._set_scores(training, new).values,

@@ -67,7 +67,7 @@ def graph_with(i, j, value):
         ({}, X[:6], [1, -1, -1, 1, -1, -1], "at least two classes, got only one class: 1"),
         ({}, [[0.0]], [0], "only one class: 0"),
         ({}, [[0.0], [1.0]], [0, -1], "only one class: 0"),
-        ({}, [[0.0], [np.nan], [1.0]], [0, 1, -1], "contains NaN"),
+        ({}, [[0.0], [np.inf], [1.0]], [0, 1, -1], "contains infinity"),
         ({"kernel": "rbf"}, None, None, "kernel must be None, a kernel, or one of 'precomputed', .*; got 'rbf'"),
         ({"kernel": RBF(), "inference": "mixture"}, None, None, "but kernel is RBF.*: give kernel=None, or inference"),
         ({"kernel": "precomputed", "inference": "map"}, None, None, "inference='map' needs a kernel.*LabelField.from_"),

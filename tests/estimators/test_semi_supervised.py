@@ -78,7 +78,8 @@ def test_three_rings_are_recovered_by_expansion():
     assert np.mean(clf.transduction_ != truth) < 0.02
     assert clf.lower_bound_ <= clf.energy_
     field = LabelField.from_points(X, KERNEL, y)
-    assert clf.energy_ <= field.energy(truth[field.nodes])
+    other = field.energy(truth[field.nodes])  # of the same labels, maybe, but added up in another order
+    assert clf.energy_ <= other + len(X) * np.finfo(float).eps * abs(other)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def test_no_experiment_of_the_paper_takes_the_default():
     assert {"supervised.py", "mnist.py", "permanental.py"} <= experiments().keys()
     for name, source in experiments().items():
         rules = calls(source, "LGCPClassifier", "selection")
+        rules += source.count("classifier: LGCPClassifier")  # the type of an argument
         assert rules == len(uses(source, "LGCPClassifier")), f"{name}: name the selection"
 
 

@@ -168,7 +168,7 @@ def _class_by_class(found: LogSums, path: Path, leave_out: NDArray) -> LogSums:
         return found
     top, rows = np.repeat(found.top, found.sums.shape[-1], axis=2), path.rows[vanished].precisely()
     members = [[weights.members() for weights in layers] for layers in path.weights]
-    for c, (columns, _) in enumerate(members[0][0]):
+    for c, (columns, _) in enumerate(next(of_layer for layers in members for of_layer in layers)):
         numbers = np.arange(len(path.columns))[columns]
         weights = [[Segments(np.zeros(1, int), of_layer[c][1]) for of_layer in layers] for layers in members]
         place = np.full(len(path.columns) + 1, -1)
@@ -183,7 +183,8 @@ def _class_by_class(found: LogSums, path: Path, leave_out: NDArray) -> LogSums:
 
 def _empty(path: Path, n: int | None = None) -> LogSums:
     n = len(path.rows) if n is None else n
-    layers, classes = max(map(len, path.weights)), path.weights[0][0].n_classes
+    layers = max(map(len, path.weights))
+    classes = next(weights for each in path.weights for weights in each).n_classes  # a factor may have no member
     return LogSums(np.zeros((len(path.weights), n, 1)), np.zeros((len(path.weights), layers, n, classes)))
 
 

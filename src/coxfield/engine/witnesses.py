@@ -217,6 +217,8 @@ class _Loudest:
             with np.errstate(divide="ignore"):
                 values = logs[:, columns] + np.log(weights.astype(float))
             numbers = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
+            if not len(numbers):  # all points of the class have left
+                continue
             chosen, best = np.full((len(rows), self.top), -1), np.full((len(rows), self.top), -np.inf)
             _keep(chosen, best, values, 0)
             found.columns[rows, c] = np.where(chosen < 0, -1, numbers[chosen])

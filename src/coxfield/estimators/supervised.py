@@ -435,7 +435,7 @@ class LGCPClassifier(
         >>> clf = LGCPClassifier().fit(X, y)  # both classes have 125 points
         >>> rare = clf.with_priors({0: 0.95, 1: 0.05})
         >>> print(f"{clf.predict_proba(X)[:, 1].mean():.2f} {rare.predict_proba(X)[:, 1].mean():.2f}")
-        0.50 0.38
+        0.50 0.30
         """
         check_is_fitted(self)
         self._refuse_soft_labels("with_priors")

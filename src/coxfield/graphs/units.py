@@ -23,6 +23,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
+from coxfield.utils.numbers import power_of_two
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -30,19 +32,27 @@ COMMON = 0.2  # g from which the units are common; sets of known kind lie below 
 SAME = 1e-5  # relative difference of variances that a scaler leaves
 OUTER = 0.01  # share of the values of a column on either side that are moved to the next ones, at least one
 LIMIT = 5.0  # of z-scores
+EXTREME = 2.0**100  # beyond it, or below its reciprocal, points are taken in units of a power of two
 SOME = 5000  # rows from which variances and ranks are computed
 KNOTS = 1000  # values of a column with a score of their own; those between are interpolated
 
 
 @dataclass(frozen=True)
 class AsGiven:
-    """Points as they are."""
+    """Points as they are, up to a power of two if their numbers are very large or very small."""
 
+    unit: float = 1.0
     name = ""
 
+    @classmethod
+    def of(cls, X) -> AsGiven:
+        """Fit to points, dense or sparse."""
+        size = float(np.abs(X.data if sparse.issparse(X) else X).max(initial=0.0))
+        return cls() if size == 0 or 1 / EXTREME < size < EXTREME else cls(power_of_two(size))
+
     def place(self, X):
-        """The points themselves."""
-        return X
+        """The points themselves, or divided by the power of two."""
+        return X if self.unit == 1 else X / self.unit
 
 
 @dataclass(frozen=True)
@@ -127,11 +137,11 @@ Units = AsGiven | ZScores | NormalScores | Whitened
 def units_for(X, n_categories: int = 0) -> tuple[Units, ...]:
     """The units to compare points in. The last `n_categories` columns are categories, 0 or 1 each."""
     if sparse.issparse(X):
-        return (AsGiven(),)
+        return (AsGiven.of(X),)
     n_numbers = X.shape[1] - n_categories
     share = _common_share(np.asarray(X[_some(len(X)), :n_numbers], dtype=float))
     if share is None or (share >= COMMON and not n_categories and not _standardised(X)):
-        return (AsGiven(),)
+        return (AsGiven.of(X),)
     return tuple(kind.of(X, n_numbers) for kind in (ZScores, NormalScores, Whitened))
 
 

@@ -334,6 +334,8 @@ def _separator(lines: Sequence[str]) -> str:
         widths = [width for width in _widths(lines, separator) if width]
         usual = Counter(width for width in widths if width > 1).most_common(1)
         agreed[separator] = usual[0][1] / len(widths) if usual else 0.0
+        if separator == " " and usual and widths[0] < max(2, usual[0][0] - 1):  # a heading above sentences
+            agreed[separator] = 0.0
     return next(
         (one for one in SEPARATORS if agreed[one] >= AGREED), max(agreed, key=lambda one: (agreed[one], one == ","))
     )

@@ -95,7 +95,7 @@ def pseudo_likelihood(
     def work(block: slice) -> None:
         found[block.start] = _block(labelled, covariances, mean, views, rows[block], smoothing)
 
-    step = whole_rows(len(rows), len(labelled), labelled.X.dtype.itemsize, copies=4)
+    step = whole_rows(len(rows), len(labelled), views[0].points.dtype.itemsize, copies=4)
     over_rows(work, len(rows), step, done)
     first, *others = (found[start] for start in sorted(found))  # in order, so that rounding is always the same
     return sum(others, start=first)

@@ -48,6 +48,8 @@ def test_examples_of_the_help_work_word_for_word(folder, shell, command):
         words = shlex.split(example)
         if "reproduce" in words:  # takes minutes; `make demo` is just that
             continue
+        if {"serve", "studio"}.intersection(words):  # runs until it is stopped; these have tests of their own
+            continue
         if "pattern" in words:  # takes a minute; test_pattern.py gives the same options with fewer simulations
             continue
         # A pipe needs a shell; other lines are run here, which saves the time to import everything again.
