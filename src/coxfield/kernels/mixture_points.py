@@ -272,7 +272,8 @@ class MixturePoints(PlainPoints):
         found = []
         for k, points in enumerate(columns.ladders):
             ladder = points.ladder
-            own = [weights] * bool((columns.whole or columns.shard) and ladder.alphas.any())
+            dense = (columns.whole or columns.shard) and ladder.alphas.any()
+            own = [weights] * bool(dense or not ladder.weights.any())  # a ladder without weights has a sum all the same
             known = replace(points, known=columns.log_densities[k])
             layers = [
                 [*own, *(weights.scaled(known.column_factors(f, a)) for a in np.flatnonzero(of_factor))]

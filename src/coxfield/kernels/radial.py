@@ -193,7 +193,7 @@ class _Scores:
     def tops(self, best: NDArray) -> NDArray:
         """log C / C(0) of the nearest point at each factor."""
         d2 = np.maximum(to_numpy(self.rows.sq_norms).astype(float) - 2 * best, 0)
-        return -0.5 * d2 / np.square(self.factors)[:, None]
+        return -0.5 * _at_factors(d2, self.factors)
 
     def prepared(self, tile, best: NDArray) -> Any:
         """The tile relative to the nearest point."""
@@ -229,9 +229,7 @@ class _Distances:
 
     def tops(self, best: NDArray) -> NDArray:
         """log C / C(0) of the nearest point at each factor."""
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            d2 = capped(np.where(np.isinf(best), 0, -best) / np.square(self.factors)[:, None])
-            return self.rows.covariance.profile.log_of(d2)
+        return self.rows.covariance.profile.log_of(_at_factors(np.where(np.isinf(best), 0, -best), self.factors))
 
     def prepared(self, tile, best: NDArray) -> Any:
         """The tile itself."""
@@ -340,6 +338,13 @@ def _inverse(factor: float, dtype) -> float:
     """What squared distances are multiplied by for a factor of the length scale; a finite number."""
     with np.errstate(over="ignore", divide="ignore"):
         return float(np.minimum(np.float64(factor) ** -2.0, np.finfo(dtype).max))
+
+
+def _at_factors(d2: NDArray, factors: NDArray) -> NDArray:
+    """Squared distances in double precision at each factor, shape (factors, n); those beyond all numbers are large."""
+    inverse = np.array([_inverse(factor, float) for factor in factors])
+    with np.errstate(over="ignore"):
+        return capped(d2 * inverse[:, None])
 
 
 def _at_factor(d2: NDArray, factor: float, out) -> NDArray:
