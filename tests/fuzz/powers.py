@@ -29,6 +29,7 @@ def check_reasons(estimator, X):
     limits = np.finfo(scores.dtype)
     finite = np.abs(scores) < limits.max / 10  # larger ones do not fit into single precision
     size = np.abs(scores) + np.abs(reasons.shares).sum(axis=2) + np.abs(reasons.rest)
+    size = np.broadcast_to(size.max(axis=1, keepdims=True), size.shape)  # sums are relative to the largest of a row
     tolerance = 1e-3 if scores.dtype == np.float32 else 1e-9  # of single precision, another order of the sums
     if (np.abs(total - scores)[finite] > tolerance * size[finite] + limits.tiny).any():
         raise BrokenError("contributions do not add up to class_scores")

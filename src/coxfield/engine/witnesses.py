@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logsumexp
 
-from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of
+from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of, sums_at
 from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
@@ -171,8 +170,9 @@ class _Loudest:
         if again.size:
             left = None if leave_out is None else leave_out[again]
             some = [None if points is None else points[again] for points in queries]
-            sums.logs[again] = self._look_again(store, some, again, left)
-            values[again] = ClassSums.of_logs(sums.logs[again]).values
+            self._look_again(store, some, again, left)
+            exact = sums_at(store, some, len(again), left)  # so that the terms and the rest add up to the class sums
+            sums.logs[again], values[again] = exact.logs, exact.values
         return sums
 
     def _look(self, part: Part, points: Any, own: NDArray) -> NDArray:
@@ -193,9 +193,8 @@ class _Loudest:
         over_rows(work, n, step, serial=library.foreign)
         return sums
 
-    def _look_again(self, store: Store, queries: Sequence, again: NDArray, leave_out: NDArray | None) -> NDArray:
-        """Log class sums of some queries, whose largest terms are chosen again."""
-        found = np.full((len(again), store.n_classes), -np.inf)
+    def _look_again(self, store: Store, queries: Sequence, again: NDArray, leave_out: NDArray | None) -> None:
+        """Choose the largest terms of some queries again, in the log domain."""
         for group, points in zip(store.groups, queries, strict=True):
             for part in group.parts if points is not None else ():
                 own = None if leave_out is None else part.column_of(leave_out)
@@ -204,11 +203,6 @@ class _Loudest:
                     some = slice(start, start + step)
                     logs = points[some].log_tile(part.points, leave_out=None if own is None else own[some])
                     self.look_again(part, again[some], logs)
-                    for c, (columns, weights) in zip(part.classes, part.weights.members(), strict=True):
-                        with np.errstate(divide="ignore"):
-                            terms = logs[:, columns] + np.log(weights.astype(float))
-                        found[some, c] = np.logaddexp(found[some, c], logsumexp(terms, axis=1))
-        return found
 
     def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:
         """Choose again by logarithms, which do not vanish."""
