@@ -31,7 +31,7 @@ TABLES = ("australian", "bands", "bupa", "contraceptive", "heart", "ionosphere",
 MORE_TABLES = ("phoneme", "sonar", "vehicle")
 MIXED = ("crx", "german", "saheart", "tic-tac-toe")
 METHODS = {
-    "simple": lambda d: LGCPClassifier(),
+    "simple": lambda d: LGCPClassifier(bank="simple"),
     "wide": lambda d: LGCPClassifier(bank="wide"),
     "SVC": support_vectors,
     "random forest": lambda d: random_forest(0),

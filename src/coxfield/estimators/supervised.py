@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 # How `LGCPClassifier` chooses its covariance.
 
 
+BANKS = ("simple", "wide")
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None)
 UNBOUNDED = (1e-307, 1e308)  # the prior limits the default kernel instead, in units of the data
 
@@ -53,6 +54,7 @@ class ChoosesCovariance:
     kernel: Any
     mean: Any
     selection: str | None
+    bank: str
     length_scales: Any
     learn_mean: bool
     selection_part: float
@@ -121,8 +123,11 @@ class ChoosesCovariance:
             others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         n_categories = 0 if self.columns_ is None else self.columns_.n_categories
-        bank = bank_of(self.kernel, labelled, self.length_scales, n_categories)
-        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
+        wide = self.bank == "wide" and self.kernel is None
+        bank = bank_of(self.kernel, labelled, self.length_scales, n_categories, wide=wide)
+        learned = learn_mixture(
+            labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose, free=wide
+        )
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
         return PerClass.shared_by(learned.mixture, len(self.classes_))
@@ -262,6 +267,7 @@ class LGCPClassifier(
         *,
         mean=0.0,
         selection="mixture",
+        bank="simple",
         length_scales=None,
         learn_mean=True,
         selection_part=1.0,
@@ -273,6 +279,7 @@ class LGCPClassifier(
         self.kernel = kernel
         self.mean = mean
         self.selection = selection
+        self.bank = bank
         self.length_scales = length_scales
         self.learn_mean = learn_mean
         self.selection_part = selection_part
@@ -320,6 +327,7 @@ class LGCPClassifier(
 
     def _fit(self, X, y, sample_weight) -> Self:
         validation.check_option("selection", self.selection, SELECTIONS)
+        validation.check_option("bank", self.bank, BANKS)
         validation.check_share("selection_part", self.selection_part)
         if is_dispatched(X):
             return self._fit_arrays(X, y, sample_weight)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 #
 # For one kernel k, the class sum of a member is q(x*)^-alpha times the sum of k(x*, x) q(x)^-alpha over the class. The
 # density q(x*) of a query is a sum over all reference points. If these are the labelled points, one pass gives both:
-# each layer holds the sums of one kernel under one scaling of the weights, and q(x*) is applied at the end.
+# each layer holds the sums of one kernel under one scaling of the weights, and q(x*) is applied at the end. A free
+# ladder has one layer. Nothing divides it, and only the points that have a weight are visited.
 
 
 LARGEST_LOG = 700.0  # exp of more than this overflows
@@ -75,6 +76,8 @@ class _Layer:
     a: int | None
     """Number of the power of the density by which weights are divided; None for the density of the queries."""
     weights: Any
+    free: bool = False
+    """Whether it is the sum of a free ladder, over all of its kernels."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,9 @@ class MixtureSums:
         plan = []
         for k, points in enumerate(self.columns.ladders):
             ladder = points.ladder
+            if ladder.free:
+                plan.append(_Layer(k, 0, None, self.weights, free=True))
+                continue
             for f, weights in enumerate(ladder.weights):
                 if self.columns.whole and ladder.alphas[weights > 0].any():
                     plan.append(_Layer(k, f, None, self.weights))
@@ -113,6 +119,10 @@ class MixtureSums:
         rows, columns = self.rows[some], self.columns[part]
         numbered = list(enumerate(self._plan))
         for k, points in enumerate(rows.ladders):
+            if points.ladder.free:
+                (layer,) = (number for number, layer in numbered if layer.k == k)
+                self._add_free(k, points, part, own if own is None else own[some], room, sums[layer])
+                continue
             tiles = points.points.rungs(columns.ladders[k].points, points.ladder.factors, room)
             for f, tile in enumerate(tiles):
                 if own is not None:
@@ -121,11 +131,47 @@ class MixtureSums:
                     if (layer.k, layer.f) == (k, f):
                         layer.weights.add(tile, part.start, sums[number])
 
+    @cached_property
+    def _supports(self) -> dict:
+        """The points of a free ladder that have a weight, by ladder and part of the columns; filled when asked for."""
+        return {}
+
+    def _support(self, k: int, part: slice) -> tuple[NDArray, LadderPoints, list[NDArray]]:
+        """Columns of a part that have a free weight, their points, and their weights for each factor and class."""
+        found = self._supports.get((k, part.start, part.stop))
+        if found is None:
+            weights = self.columns.log_densities[k][:, part]
+            columns = np.flatnonzero(weights.any(axis=0))
+            points = self.columns.ladders[k][part.start + columns]
+            by_class = np.zeros((len(columns), self.weights.n_classes), points.points.dtype)
+            for c, (members, own) in enumerate(self.weights.members()):
+                numbers = np.arange(members.start, members.stop) if isinstance(members, slice) else members
+                inside, at, of = np.intersect1d(part.start + columns, numbers, return_indices=True)
+                by_class[at, c] = own[of]
+            found = columns, points, [by_class * each[columns, None].astype(by_class.dtype) for each in weights]
+            self._supports[k, part.start, part.stop] = found
+        return found
+
+    def _add_free(self, k: int, rows: LadderPoints, part: slice, own, room: NDArray, sums: NDArray) -> None:
+        columns, points, weights = self._support(k, part)
+        if not len(columns):
+            return
+        for tile, by_class in zip(rows.points.rungs(points.points, rows.ladder.factors, room), weights, strict=True):
+            if own is not None:
+                at, of = np.nonzero(own[:, None] == part.start + columns)
+                tile[at, of] = 0
+            found = tile @ by_class
+            remove_floor(found, rows.points.floor, by_class.sum(axis=0, dtype=float))
+            sums += found
+
     def total(self, sums: NDArray) -> NDArray:
         """Each member divided by the density of the queries."""
         found, log_q = np.zeros(sums.shape[1:]), np.zeros(sums.shape[1])
         for layer, values in zip(self._plan, sums, strict=True):
             points = self.rows.ladders[layer.k].points
+            if layer.free:
+                found += values * points.unit
+                continue
             remove_floor(values, points.floor, layer.weights.totals)
             if layer.a is None:
                 with np.errstate(divide="ignore"):
@@ -282,6 +328,8 @@ class MixturePoints(PlainBound):
             mine, others = self.log_densities[k], columns.log_densities[k]
             for f, tile in enumerate(points.points.rungs(theirs.points, ladder.factors)):
                 kernel = (tile - tile.dtype.type(points.points.floor)) * points.points.unit
+                if ladder.free:
+                    found += (kernel * others[f]).astype(found.dtype, copy=False)
                 for a in np.flatnonzero(ladder.weights[f]):
                     divisor = ladder.log_divisor(a, mine[f])[:, None] + ladder.log_divisor(a, others[f])
                     found += limited(inverse(divisor), kernel, ladder.weights[f, a], largest=largest).astype(
@@ -301,6 +349,8 @@ class MixturePoints(PlainBound):
         lost, n = 0.0, self.covariance.n_reference
         for points in self.ladders:
             ladder, most = points.ladder, n * points.points.floor
+            if ladder.point_weights is not None:
+                lost += most / n * ladder.point_weights.sum()
             for f, a in ladder.terms:  # if every kernel value is below the floor, so much is lost at most
                 divisor = np.exp(ladder.log_divisor(a, np.log(most if most > 0 else 1.0)))
                 lost += ladder.weights[f, a] * (most / divisor)
@@ -316,6 +366,11 @@ class MixturePoints(PlainBound):
         for k, points in enumerate(self.ladders):
             ladder, others = points.ladder, columns.log_densities[k]
             tiles = points.points.log_rungs(columns.ladders[k].points, ladder.factors)
+            if ladder.free:
+                with np.errstate(divide="ignore"):
+                    for logs, weights in zip(tiles, others, strict=True):
+                        np.logaddexp(found, logs + np.log(weights), out=found)
+                continue
             for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = ladder.log_divisor(a, log_q)[:, None] + ladder.log_divisor(a, others[f])
@@ -345,6 +400,8 @@ class MixturePoints(PlainBound):
             ladder, theirs = points.ladder, columns.ladders[k].points
             mine, others = self.log_densities[k], columns.log_densities[k]
             for f, values in enumerate(points.points.pair_rungs(rows, theirs, of_columns, ladder.factors)):
+                if ladder.free:
+                    found += values * others[f][of_columns]
                 for a in np.flatnonzero(ladder.weights[f]):
                     divisor = ladder.log_divisor(a, mine[f][rows]) + ladder.log_divisor(a, others[f][of_columns])
                     found += limited(inverse(divisor), values, ladder.weights[f, a])

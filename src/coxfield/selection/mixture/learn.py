@@ -10,8 +10,10 @@ from scipy.special import log_softmax
 
 from coxfield.kernels.mixture import Mixture
 from coxfield.progress import progress
-from coxfield.selection.mixture.concave import MOST_STEPS, Problem
-from coxfield.selection.mixture.loo_members import COLUMNS, member_sums, work_units
+from coxfield.selection.mixture.concave import MOST_STEPS, Problem, Solution
+from coxfield.selection.mixture.cross_fitting import FOLDS, CrossFitted, folds_of, number_of_folds, sums_of
+from coxfield.selection.mixture.free import Folded, State, candidates_of, free_kernels, free_ladders
+from coxfield.selection.mixture.loo_members import COLUMNS, work_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +22,17 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.kernels.mixture_ladder import Ladder
-    from coxfield.selection.mixture.concave import Solution
+    from coxfield.selection.mixture.free import Freed
     from coxfield.selection.mixture.loo_members import MemberSums
 
 FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
+MOST_FREE_ROWS = 4000  # the same if points may have weights of their own
+FREE_ROWS = 50  # with fewer, no point has a weight of its own
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
 NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
-FOLDS = 5
 FASTER = "float32 points or fewer length_scales take less time"
 
 
@@ -53,6 +56,7 @@ def learn_mixture(
     learn_mean: bool = True,
     verbose: int = 0,
     known: Mixture | None = None,
+    free: bool = False,
 ) -> LearnedMixture:
     """The mixture of a bank that leave-one-out prefers.
 
@@ -67,14 +71,19 @@ def learn_mixture(
         Above 0, show the progress.
     known : Mixture, optional
         A mixture whose ladders are the bank, and whose reference points are the labelled points. It gets other weights.
+    free : bool
+        Whether points may also have weights of their own.
     """
     members = sum(ladder.weights.size for ladder in bank)
-    rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
+    free = free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS
+    rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS), MOST_FREE_ROWS if free else MOST_ROWS)
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
     units = work_units(labelled, bank, rows)
-    fold = _folds(labelled.y) if len(rows) == len(labelled) and _nested(labelled, members) else None
+    nested = len(rows) == len(labelled) and _nested(labelled, members)
+    n_folds = number_of_folds(len(labelled)) if free else FOLDS
+    fold = folds_of(labelled.y, n_folds) if free or nested else None
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
-        found = member_sums(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
+        found = sums_of(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
     counts = labelled.counts[rows] * (len(labelled) / len(rows))
     title = f"weights of {members} covariances, {MOST_STEPS} steps at most"
@@ -87,14 +96,92 @@ def learn_mixture(
         solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
     if not solution.weights.any():
         solution = _faintest(problem, solution)
-    mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
-    scores = problem.scores(problem.vector(solution))
+    scores, parts = problem.scores(problem.vector(solution)), []
     if fold is not None:
-        for k in range(fold.max() + 1):
-            others = _without(found, fold, k, counts, centre).solve(learn_mean=learn_mean)
+        fold = fold[rows]
+        parts = [_without(found, fold, k, counts, centre) for k in range(fold.max() + 1)]
+        for k, part in enumerate(parts):
+            others = part.solve(learn_mean=learn_mean)
             scores[fold == k] = problem.scores(problem.vector(others))[fold == k]
+    given: list[Ladder] = []
+    if free and fold is not None:
+        freed = _Freeing(labelled, bank, rows, found, learn_mean).best(problem, parts, fold, solution, scores)
+        if freed is not None:
+            solution, given, scores = freed
+    mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
+    table = _table(mixture, found, solution)
+    if given:
+        mixture = _with_free(mixture, given)
     error, log_loss = _averages(scores, problem)
-    return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error, log_loss)
+    return LearnedMixture(mixture, solution.mean, table, error, log_loss)
+
+
+@dataclass(frozen=True)
+class _Freeing:
+    """Gives points weights of their own, beside the tied members of a bank."""
+
+    labelled: Labelled
+    bank: Sequence[Ladder]
+    rows: NDArray
+    found: MemberSums
+    learn_mean: bool
+
+    def best(
+        self, problem: Problem, parts: list[Problem], fold: NDArray, solution: Solution, scores: NDArray
+    ) -> tuple[Solution, list[Ladder], NDArray] | None:
+        """Tied weights and means, free ladders, and scores by fold; None if free weights are not better than none."""
+        labelled, ladders = self.labelled, free_ladders(self.bank)
+        n_members = sum(len(ladder.factors) for ladder in ladders)
+        candidates = candidates_of(labelled.y, n_members, len(self.rows))
+        kernels = free_kernels(labelled, ladders, self.rows, candidates)
+        whole_fold = folds_of(labelled.y, number_of_folds(len(labelled)))
+        classes, of_candidates = labelled.y[candidates], whole_fold[candidates]
+        folded = Folded.of(problem, parts, fold, kernels, classes, of_candidates, learn_mean=self.learn_mean)
+        vector = problem.vector(solution)
+        start = State(vector[: problem.n_members], np.empty(0, int), np.empty(0), solution.mean)
+        freed = folded.best(start, scores)
+        if freed is None or not len(freed.state.beta):
+            return None
+        state = self._pruned(folded, freed, problem)
+        beta = np.zeros((n_members, len(labelled)))
+        beta[:, candidates] = state.dense(n_members, len(candidates)) / labelled.counts[candidates]
+        ends = np.cumsum([len(ladder.factors) for ladder in ladders])[:-1]
+        given = [replace(ladder, point_weights=each) for ladder, each in zip(ladders, np.split(beta, ends), strict=True)]
+        return Solution(state.tied / problem.scale, state.mean, folded.whole.loss(state)), given, freed.scores
+
+    def _pruned(self, folded: Folded, freed: Freed, problem: Problem) -> State:
+        """The optimum without tied members that say next to nothing."""
+        tied = freed.state.tied / problem.scale
+        alone = np.ptp(folded.whole.scores(replace(freed.state, tied=0 * tied)), axis=1).mean()
+        of_tied = np.array([w * np.ptp(sums, axis=1).mean() if w else 0 for w, sums in zip(tied, self.found.sums)])
+        few = of_tied >= NEGLIGIBLE * (alone + of_tied.sum())
+        if few.sum() == np.count_nonzero(tied):
+            return freed.state
+        some = replace(folded.whole, evidence=folded.whole.evidence[few], rate=freed.rate)
+        state = some.solve(replace(freed.state, tied=freed.state.tied[few]))
+        tied = np.zeros(len(few))
+        tied[few] = state.tied
+        return replace(state, tied=tied)
+
+
+def _with_free(mixture: Mixture, given: Sequence[Ladder]) -> Mixture:
+    """A mixture with free ladders, without length scales that have no weight."""
+    ladders, densities = list(mixture.ladders), list(mixture.log_densities or ())
+    for ladder in given:
+        assert ladder.point_weights is not None
+        kept = ladder.point_weights.any(axis=1)
+        if kept.any():
+            plain = _plain(ladder)
+            weights = ladder.point_weights[kept]
+            factors, none = ladder.factors[kept], np.empty((kept.sum(), 0))
+            ladders.append(replace(plain, factors=factors, weights=none, point_weights=weights))
+            densities.append(weights)
+    return replace(mixture, ladders=tuple(ladders), log_densities=tuple(densities))
+
+
+def _plain(ladder: Ladder) -> Ladder:
+    """The ladder that new points see."""
+    return ladder.plain if isinstance(ladder, CrossFitted) else ladder
 
 
 def _nested(labelled: Labelled, members: int) -> bool:
@@ -104,18 +191,6 @@ def _nested(labelled: Labelled, members: int) -> bool:
     """
     n, n_classes = len(labelled), labelled.n_classes
     return 1 < n <= NESTED and n_classes <= COLUMNS and n * n_classes * members * FOLDS <= MOST_VALUES
-
-
-def _folds(y: NDArray) -> NDArray:
-    """The fold of each row, at random. Classes of equal size were made so, and then have equal shares in every fold.
-
-    If a chance made one class larger, folds that all had its share would promise that the next rows have it too.
-    """
-    fold, chance = np.empty(len(y), int), np.random.default_rng(0).random(len(y))
-    sizes = np.bincount(y)
-    by_design = np.ptp(sizes[sizes > 0]) <= 1
-    fold[np.lexsort((chance, y)) if by_design else np.argsort(chance)] = np.arange(len(y)) % FOLDS
-    return fold
 
 
 def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: NDArray) -> Problem:
@@ -142,9 +217,9 @@ def log_shares(y: NDArray, counts: NDArray, n_classes: int) -> NDArray:
     return np.log(np.where(totals > 0, totals, 1.0) / counts.sum())
 
 
-def _rows(n: int, values: int) -> NDArray:
+def _rows(n: int, values: int, most: int) -> NDArray:
     """The rows whose probabilities count, so many that `values` numbers for each fit into memory."""
-    most = min(MOST_ROWS, max(1, MOST_VALUES // values))
+    most = min(most, max(1, MOST_VALUES // values))
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
@@ -174,7 +249,7 @@ def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, so
     ladders, densities = [], []
     for ladder, weights, log_q in zip(bank, _split(bank, solution), found.log_densities, strict=True):
         if weights.any():
-            ladders.append(replace(ladder, weights=weights).pruned())
+            ladders.append(replace(_plain(ladder), weights=weights).pruned())
             densities.append(log_q[weights.any(axis=1)])
     return Mixture(tuple(ladders), labelled.X, labelled.weights, tuple(densities))
 
