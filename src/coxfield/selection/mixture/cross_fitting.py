@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
 
-FOLDS, FEWER, MANY = 5, 3, 1000  # folds; with more than `MANY` rows fewer do
+FOLDS, FEWER, MANY = 5, 3, 400  # folds; with more than `MANY` rows fewer do
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,8 +37,9 @@ RATES = (3.0, 1.0, 0.3, 0.1, 0.03)  # of the prior of free weights, in 1 / nats
 SURE = 2.0  # standard errors within which a larger rate is as good as the best
 MOST_VALUES = 2**27  # kernel values that are held, in single precision: half a gigabyte
 MOST_CANDIDATES = 2000  # points that may have a weight of their own; if there are more, so many are drawn
-ENTER = 150  # columns that enter at a time
+ENTER = 100  # columns that enter at a time
 TOLERANCE = 1e-3  # of the gradient, in nats per unit of evidence
+ROUGH = 0.03  # the same where only the rate is chosen
 ROUNDS = 50  # of columns that enter
 STEPS = 50  # of Newton's method between them
 RIDGE = 1e-10  # of the mean curvature: columns of neighbours are nearly the same
@@ -208,7 +209,7 @@ class _Active:
                 move = move[: self.n_weights]
             if np.abs(move).max(initial=0) <= tolerance:
                 break
-            step = self._step(theta, gradient, self._hessian(P))
+            step = self._step(theta, gradient, P)
             promise = gradient @ step
             for length in SHORTENED:
                 tried = theta + length * step
@@ -276,19 +277,27 @@ class _Active:
         H[t + p :, t + p :] += np.diag(weighted.sum(axis=0) + MEAN_PRECISION)
         return H
 
-    def _step(self, theta: NDArray, gradient: NDArray, H: NDArray) -> NDArray:
-        """The step to the optimum of the quadratic model, in which weights stay not negative."""
+    def _step(self, theta: NDArray, gradient: NDArray, P: NDArray) -> NDArray:
+        """The step to the optimum of the quadratic model, in which weights stay not negative.
+
+        Weights that are zero and want to be lower stay; if they should move, the next step sees it.
+        """
         n = self.n_weights
-        Q, g = H[:n, :n], gradient[:n]
-        step = np.zeros(len(theta))
+        moving = (theta[:n] > 0) | (gradient[:n] < 0)
+        t = len(self.tied)
+        some = replace(self, tied=self.tied[moving[:t]], free=self.free[moving[t:]], classes=self.classes[moving[t:]])
+        H, m = some._hessian(P), int(moving.sum())
+        Q, g, from_ = H[:m, :m], gradient[:n][moving], theta[:n][moving]
+        step, found = np.zeros(len(theta)), np.zeros(m)
         if self.learn_mean:  # means are unconstrained, so they are eliminated
-            back = np.linalg.solve(H[n:, n:], np.column_stack([H[n:, :n], gradient[n:]]))
-            Q, g = Q - H[:n, n:] @ back[:, :n], g - H[:n, n:] @ back[:, n]
-        if n:
-            Q = Q + np.diag(np.full(n, RIDGE * max(np.trace(Q) / n, 1.0)))
-            step[:n] = nonnegative_minimum(Q, Q @ theta[:n] - g, theta[:n] > 0) - theta[:n]
+            back = np.linalg.solve(H[m:, m:], np.column_stack([H[m:, :m], gradient[n:]]))
+            Q, g = Q - H[:m, m:] @ back[:, :m], g - H[:m, m:] @ back[:, m]
+        if m:
+            Q = Q + np.diag(np.full(m, RIDGE * max(np.trace(Q) / m, 1.0)))
+            found = nonnegative_minimum(Q, Q @ from_ - g, from_ > 0) - from_
         if self.learn_mean:
-            step[n:] = -back[:, n] - back[:, :n] @ step[:n]
+            step[n:] = -back[:, m] - back[:, :m] @ found
+        step[:n][moving] = found
         return step
 
 
@@ -433,8 +442,8 @@ class Folded:
             freed = Freed(rate, state, self._scores(rate, state))
             tried.append(freed)
             losses.append(self._losses(freed.scores))
-            if self._worse(losses[-1], min(losses, key=np.mean)):
-                break
+            if losses[-1].mean() > losses[-2].mean() and rate < RATES[0]:
+                break  # so will be all smaller rates
         best = min(losses, key=np.mean)
         return next(freed for freed, each in zip(tried, losses, strict=True) if not self._worse(each, best))
 
@@ -452,7 +461,7 @@ class Folded:
         for k, (part, units) in enumerate(zip(self.parts, self.units, strict=True)):
             back = np.divide(1, units, out=np.zeros_like(units), where=units > 0)
             near = replace(start, tied=start.tied * back)
-            state = replace(part, rate=rate).solve(near)
+            state = replace(part, rate=rate).solve(near, ROUGH)
             judged = self.whole.scores(replace(state, tied=state.tied * units))
             found[self.fold == k] = judged[self.fold == k]
         return found

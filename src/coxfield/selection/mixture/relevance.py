@@ -82,14 +82,12 @@ def smoother_gradients(Z: NDArray, y: NDArray, own: NDArray) -> tuple[NDArray, N
         if best is None or loss.mean() < best[0].mean():
             best = loss, f, K, sums.sum(axis=1), width
     loss, f, K, totals, width = best
-    # d f_i / d z = sum_l k(z, z_l) (z_l - z) (own_li - f_i) / (h^2 total); the part with z itself cancels up to the
-    # one point more.
-    weighted = K @ (own.sum(axis=1)[:, None] * Z) / totals[:, None]
-    square = np.zeros(Z.shape[1])
-    for c in range(own.shape[1]):
-        along = K @ (own[:, c, None] * Z) / totals[:, None] - f[:, [c]] * weighted
-        along -= Z * ((K @ own[:, c]) / totals - f[:, c] * (K @ own.sum(axis=1)) / totals)[:, None]
-        square += np.square(along).mean(axis=0)
+    # d f_i / d z = sum over l of k(z, z_l) (z_l - z) (own_li - f_i) / (h^2 total)
+    weights, Y = own.sum(axis=1), [np.flatnonzero(own[:, c]) for c in range(own.shape[1])]
+    along = [K[:, rows] @ (weights[rows, None] * Z[rows]) - Z * (K[:, rows] @ weights[rows])[:, None] for rows in Y]
+    whole, square = sum(along), np.zeros(Z.shape[1])
+    for c, each in enumerate(along):
+        square += np.square((each - f[:, [c]] * whole) / totals[:, None]).mean(axis=0)
     return np.sqrt(square) / (width**2 * typical if typical > 0 else 1.0), loss
 
 
