@@ -1,7 +1,7 @@
 """What the covariances of `LGCPClassifier` are worth beside other classifiers: error, log loss, ranks, time of a fit.
 
-`python -m benchmarks.strength` runs every method on halves of real and made-up sets and prints one table. Records are kept
-as JSON lines, so that a second run computes only what is missing. `--coins` measures labels that mean nothing.
+`python -m benchmarks.strength` runs every method on halves of real and made-up sets and prints one table. Records are
+kept as JSON lines, so that a second run computes only what is missing. `--coins` measures labels that mean nothing.
 """
 
 import argparse
@@ -41,7 +41,7 @@ METHODS = {
 
 
 def squares(rng):
-    """Ten squares of Hastie, Tibshirani and Friedman, section 10.1: is the norm of ten normal numbers large?"""
+    """Ten squares of Hastie, Tibshirani and Friedman, section 10.1: whether the norm of ten normal numbers is large."""
     X = rng.normal(size=(2500, 10))
     return X, (np.square(X).sum(axis=1) > 9.34).astype(int)
 
@@ -56,7 +56,9 @@ def xor(d):
 
 def quantiles(n_classes):
     def made(rng):
-        return make_gaussian_quantiles(n_samples=2500, n_features=5, n_classes=n_classes, random_state=rng.integers(1000))
+        return make_gaussian_quantiles(
+            n_samples=2500, n_features=5, n_classes=n_classes, random_state=rng.integers(1000)
+        )
 
     return made
 
@@ -141,9 +143,11 @@ class Records:
     path: Path
 
     def all(self) -> list[dict]:
+        """All of them."""
         return [json.loads(line) for line in self.path.read_text().splitlines()] if self.path.exists() else []
 
     def add(self, record: dict) -> None:
+        """One more."""
         with self.path.open("a") as file:
             file.write(json.dumps(record) + "\n")
 

@@ -143,6 +143,7 @@ class LiveData:
     mean: Any
     _arrived: NDArray
     selection: str | None
+    bank: str
     selection_part: float
     learn_mean: bool
     kernel: Any
@@ -335,6 +336,8 @@ class LiveData:
         rows, mixture = self._training.rows, self._training.mixture
         # Weights of a part of the rows stay: the other rows calibrate sets of classes.
         if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
+            return
+        if self.bank != "simple":  # weights of points, and the relevance of columns, stay until `reselect`
             return
         labelled = Labelled(rows.X, rows.y, len(self.classes_), rows.weights)
         self._training = self._training.under(self._reweighed(labelled, mixture))

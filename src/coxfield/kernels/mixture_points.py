@@ -120,8 +120,8 @@ class MixtureSums:
         numbered = list(enumerate(self._plan))
         for k, points in enumerate(rows.ladders):
             if points.ladder.free:
-                (layer,) = (number for number, layer in numbered if layer.k == k)
-                self._add_free(k, points, part, own if own is None else own[some], room, sums[layer])
+                (own_layer,) = (number for number, each in numbered if each.k == k)
+                self._add_free(k, points, part, own if own is None else own[some], room, sums[own_layer])
                 continue
             tiles = points.points.rungs(columns.ladders[k].points, points.ladder.factors, room)
             for f, tile in enumerate(tiles):
@@ -146,7 +146,7 @@ class MixtureSums:
             by_class = np.zeros((len(columns), self.weights.n_classes), points.points.dtype)
             for c, (members, own) in enumerate(self.weights.members()):
                 numbers = np.arange(members.start, members.stop) if isinstance(members, slice) else members
-                inside, at, of = np.intersect1d(part.start + columns, numbers, return_indices=True)
+                _, at, of = np.intersect1d(part.start + columns, numbers, return_indices=True)
                 by_class[at, c] = own[of]
             found = columns, points, [by_class * each[columns, None].astype(by_class.dtype) for each in weights]
             self._supports[k, part.start, part.stop] = found

@@ -27,9 +27,15 @@ from coxfield.selection.grid import (
     typical_distance,
     within_bounds,
 )
-from coxfield.selection.mixture.cross_fitting import CrossFitted, fitted_without, uses_labels
+from coxfield.selection.mixture.cross_fitting import (
+    CrossFitted,
+    fitted_without,
+    folds_of,
+    number_of_folds,
+    uses_labels,
+)
 from coxfield.selection.mixture.loo_members import COLUMNS
-from coxfield.selection.mixture.relevance import chosen_step, steps_of
+from coxfield.selection.mixture.relevance import relevances
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
@@ -345,7 +351,7 @@ def _relevant(seen: Representations, length_scales) -> list[Ladder]:
     """Columns multiplied by what gradients say that they are worth, unless that is no better than standardised ones."""
     labelled = seen.labelled
     n, d = labelled.X.shape
-    if sparse.issparse(labelled.X) or d == 1 or labelled.n_classes > COLUMNS or not RELEVANT_ROWS <= n:
+    if sparse.issparse(labelled.X) or d == 1 or labelled.n_classes > COLUMNS or n < RELEVANT_ROWS:
         return []
     scaler = _standardised(seen.numbers, labelled.y, labelled.weights) if seen.numbers.shape[1] else None
     units = np.ones(d)
@@ -354,16 +360,15 @@ def _relevant(seen: Representations, length_scales) -> list[Ladder]:
     Z = (winsorised(labelled.X) / units).astype(float)
     if not np.isfinite(Z).all() or np.abs(Z).max() > LARGE:
         return []
-    found, fold = fitted_without(
-        lambda some: steps_of(some.X, some.y, some.counts, some.n_classes), replace(labelled, X=Z)
-    )
-    step = chosen_step(list(found))
-    if not step:
+    fold = folds_of(labelled.y, number_of_folds(n))
+    metrics = relevances(Z, labelled.y, labelled.counts, labelled.n_classes, fold)
+    if metrics is None:
         return []
-    metrics = [each.relevance[step] for each in found]
-    rep = Representation(RELEVANT, _scaled_by(units / np.mean(metrics, axis=0), labelled.X), labelled.X)
+    mean = np.mean(metrics, axis=0)
+    rep = Representation(RELEVANT, _scaled_by(units / mean, labelled.X), labelled.X)
     ladder = _at_useful_scales(rep, seen, length_scales, ALPHAS)
-    return [cross_fitted(ladder, tuple(_scaled_by(units / each, labelled.X) for each in metrics), fold)]
+    of_folds = tuple(_scaled_by(units / each, labelled.X) for each in metrics)
+    return [replace(cross_fitted(ladder, of_folds, fold), relevance=mean)]
 
 
 def _scaled_by(scale: NDArray, X: Any) -> StandardScaler:

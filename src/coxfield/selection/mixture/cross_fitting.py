@@ -1,7 +1,7 @@
 """Representations that were learned from labels, so that leave-one-out stays honest: rows see what others have taught.
 
-A transformer that uses labels has seen the label of every training row. In its coordinates a row is too close to its own
-class, and leave-one-out takes this for evidence. So the rows are divided into folds. The rows of a fold see the
+A transformer that uses labels has seen the label of every training row. In its coordinates a row is too close to its
+own class, and leave-one-out takes this for evidence. So the rows are divided into folds. The rows of a fold see the
 transformer that was fitted without the fold, in class sums and in densities. New points see the one of all rows.
 """
 
@@ -34,6 +34,8 @@ class CrossFitted(Ladder):
     """The transformer that was fitted without each fold."""
     fold: NDArray | None = None
     """The fold of each labelled point."""
+    relevance: NDArray | None = None
+    """What each column is worth, if the representation is about that."""
 
     @property
     def plain(self) -> Ladder:
@@ -90,7 +92,7 @@ def uses_labels(transformer: Any) -> bool:
 
 
 def fitted_without(fit: Callable[[Labelled], Any], labelled: Labelled) -> tuple[tuple[Any, ...], NDArray]:
-    """What a function learns without each fold, and the fold of each row. Folds must leave two classes to learn from."""
+    """What a function learns without each fold, and the fold of each row."""
     fold = folds_of(labelled.y, number_of_folds(len(labelled)))
     return tuple(fit(labelled[fold != k]) for k in range(fold.max() + 1)), fold
 

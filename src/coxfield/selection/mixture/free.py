@@ -1,10 +1,10 @@
 """Free members of a mixture: one weight per point and kernel, found together with the tied weights and the means.
 
-The score of class i at row j is mu_i + sum_m w_m S_m[j, i] + the sum of beta_ml k_m(x_j, x_l) over the points l of class
-i, without j itself. It is linear in w, beta and mu, and w and beta are not negative, so the log posterior is concave. A
-column is one kernel around one point. There are n x M columns, and nearly all have no weight. So only an active set is
-solved, by Newton's method. One pass over all columns then says which of them would raise the log posterior most, and
-these enter.
+The score of class i at row j is mu_i + sum_m w_m S_m[j, i] + the sum of beta_ml k_m(x_j, x_l) over the points l of
+class i, without j itself. It is linear in w, beta and mu, and w and beta are not negative, so the log posterior is
+concave. A column is one kernel around one point. There are n x M columns, and nearly all have no weight. So only an
+active set is solved, by Newton's method. One pass over all columns then says which of them would raise the log
+posterior most, and these enter.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PLACES = (2, 4, 6, 8)
 RATES = (3.0, 1.0, 0.3, 0.1, 0.03)  # of the prior of free weights, in 1 / nats
 SURE = 2.0  # standard errors within which a larger rate is as good as the best
+ALIKE, FEW = 0.01, 200  # mean difference of kernels that are the same, and rows at which they are compared
 MOST_VALUES = 2**27  # kernel values that are held, in single precision: half a gigabyte
 MOST_CANDIDATES = 2000  # points that may have a weight of their own; if there are more, so many are drawn
 ENTER = 100  # columns that enter at a time
@@ -105,6 +106,16 @@ class FreeProblem:
         for k, j, beta in zip(member, candidate, state.beta, strict=True):
             found[:, self.classes[j]] += beta * self.kernels[k, :, j]
         return found
+
+    def free_evidence(self, state: State) -> NDArray:
+        """How far apart the class sums of each kernel are, on average over the rows, shape (M,)."""
+        beta, apart = state.dense(len(self.kernels), len(self.classes)), np.zeros(len(self.kernels))
+        for m in np.flatnonzero(beta.any(axis=1)):
+            sums = np.zeros(self.evidence.shape[1:])
+            for j in np.flatnonzero(beta[m]):
+                sums[:, self.classes[j]] += beta[m, j] * self.kernels[m, :, j]
+            apart[m] = np.ptp(sums, axis=1).mean()
+        return apart
 
     def loss(self, state: State) -> float:
         """Negative log posterior."""
@@ -320,7 +331,7 @@ def nonnegative_minimum(Q: NDArray, b: NDArray, support: NDArray) -> NDArray:
             x[inside] = cho_solve(cho_factor(Q[np.ix_(inside, inside)]), b[inside])
         slope = Q @ x - b
         wrong = (inside & (x < 0)) | (~inside & (slope < -tolerance))
-        count = np.count_nonzero(wrong)
+        count = int(np.count_nonzero(wrong))
         if not count:
             return x
         fewest, patience = (count, 3) if count < fewest else (fewest, patience - 1)
@@ -352,20 +363,28 @@ def candidates_of(y: NDArray, n_members: int, n_rows: int) -> NDArray:
     return some[np.argsort(y[some], kind="stable")]
 
 
-def free_kernels(labelled: Labelled, ladders: Sequence[Ladder], rows: NDArray, candidates: NDArray) -> NDArray:
-    """Kernel values between rows that are left out and candidates, 0 between a point and itself, shape (M, n, m)."""
-    found = np.empty((sum(len(ladder.factors) for ladder in ladders), len(rows), len(candidates)), np.float32)
-    first = 0
+def free_kernels(
+    labelled: Labelled, ladders: Sequence[Ladder], rows: NDArray, candidates: NDArray
+) -> tuple[list[Ladder], NDArray]:
+    """Kernel values between rows that are left out and candidates, 0 between a point and itself, shape (M, n, m).
+
+    Ladders whose values are nearly those of an earlier one are left out: weights would be shared among them.
+    """
+    found, kept = np.empty((sum(len(each.factors) for each in ladders), len(rows), len(candidates)), np.float32), []
+    at, of = np.nonzero(rows[:, None] == candidates)
+    first, starts = 0, list[int]()
     for ladder in ladders:
         for places, seen in seen_by(ladder, rows):
             points = seen.bind(labelled.X)
             mine, others = points[rows[places]].left_out(rows[places]).points, points[candidates].points
             for f, tile in enumerate(mine.rungs(others, seen.factors)):
                 found[first + f, places] = (tile - tile.dtype.type(mine.floor)) * mine.unit
-        first += len(ladder.factors)
-    at, of = np.nonzero(rows[:, None] == candidates)
-    found[:, at, of] = 0
-    return found
+        found[first : first + len(ladder.factors), at, of] = 0
+        if all(np.abs(found[first, :FEW] - found[start, :FEW]).mean() > ALIKE for start in starts):
+            kept.append(ladder)
+            starts.append(first)
+            first += len(ladder.factors)
+    return kept, found[:first]
 
 
 @dataclass(frozen=True)
@@ -401,6 +420,7 @@ class Folded:
         learn_mean: bool,
     ) -> Folded:
         """From the problems of tied members alone."""
+
         def free(some: Problem, evidence: NDArray, counts: NDArray, allowed: NDArray) -> FreeProblem:
             return FreeProblem(
                 evidence.reshape(len(evidence), len(problem.y), len(some.centre)),

@@ -33,6 +33,7 @@ FREE_ROWS = 50  # with fewer, no point has a weight of its own
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
 NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
+FREE = ", free weights"  # after the name of a representation
 FASTER = "float32 points or fewer length_scales take less time"
 
 
@@ -103,17 +104,31 @@ def learn_mixture(
         for k, part in enumerate(parts):
             others = part.solve(learn_mean=learn_mean)
             scores[fold == k] = problem.scores(problem.vector(others))[fold == k]
-    given: list[Ladder] = []
+    given = None
     if free and fold is not None:
-        freed = _Freeing(labelled, bank, rows, found, learn_mean).best(problem, parts, fold, solution, scores)
-        if freed is not None:
-            solution, given, scores = freed
+        given = _Freeing(labelled, bank, rows, found, learn_mean).best(problem, parts, fold, solution, scores)
+    if given is not None:
+        solution, scores = given.solution, given.scores
     mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
-    table = _table(mixture, found, solution)
-    if given:
-        mixture = _with_free(mixture, given)
+    mixture = mixture if given is None else _with_free(mixture, given.ladders)
+    evidence = _evidence(found.sums, solution.weights)[solution.weights > 0]
+    evidence = evidence if given is None else np.concatenate([evidence, given.evidence])
     error, log_loss = _averages(scores, problem)
-    return LearnedMixture(mixture, solution.mean, table, error, log_loss)
+    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Weights of points of their own beside tied weights."""
+
+    solution: Solution
+    """Tied weights, and means."""
+    ladders: list[Ladder]
+    """Free ladders, with weights that may be zero."""
+    evidence: NDArray
+    """How far apart the class sums of each free kernel with weights are, on average over the rows."""
+    scores: NDArray
+    """Of each row, by weights that know nothing of its fold."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +143,12 @@ class _Freeing:
 
     def best(
         self, problem: Problem, parts: list[Problem], fold: NDArray, solution: Solution, scores: NDArray
-    ) -> tuple[Solution, list[Ladder], NDArray] | None:
-        """Tied weights and means, free ladders, and scores by fold; None if free weights are not better than none."""
+    ) -> _Given | None:
+        """The optimum with free weights; None if they are not better than none."""
         labelled, ladders = self.labelled, free_ladders(self.bank)
-        n_members = sum(len(ladder.factors) for ladder in ladders)
-        candidates = candidates_of(labelled.y, n_members, len(self.rows))
-        kernels = free_kernels(labelled, ladders, self.rows, candidates)
+        candidates = candidates_of(labelled.y, sum(len(ladder.factors) for ladder in ladders), len(self.rows))
+        ladders, kernels = free_kernels(labelled, ladders, self.rows, candidates)
+        n_members = len(kernels)
         whole_fold = folds_of(labelled.y, number_of_folds(len(labelled)))
         classes, of_candidates = labelled.y[candidates], whole_fold[candidates]
         folded = Folded.of(problem, parts, fold, kernels, classes, of_candidates, learn_mean=self.learn_mean)
@@ -146,16 +161,18 @@ class _Freeing:
         beta = np.zeros((n_members, len(labelled)))
         beta[:, candidates] = state.dense(n_members, len(candidates)) / labelled.counts[candidates]
         ends = np.cumsum([len(ladder.factors) for ladder in ladders])[:-1]
-        given = [replace(ladder, point_weights=each) for ladder, each in zip(ladders, np.split(beta, ends), strict=True)]
-        return Solution(state.tied / problem.scale, state.mean, folded.whole.loss(state)), given, freed.scores
+        given = [
+            replace(ladder, point_weights=each) for ladder, each in zip(ladders, np.split(beta, ends), strict=True)
+        ]
+        solution = Solution(state.tied / problem.scale, state.mean, folded.whole.loss(state))
+        evidence = folded.whole.free_evidence(state)[beta.any(axis=1)]
+        return _Given(solution, given, evidence, freed.scores)
 
     def _pruned(self, folded: Folded, freed: Freed, problem: Problem) -> State:
         """The optimum without tied members that say next to nothing."""
-        tied = freed.state.tied / problem.scale
-        alone = np.ptp(folded.whole.scores(replace(freed.state, tied=0 * tied)), axis=1).mean()
-        of_tied = np.array([w * np.ptp(sums, axis=1).mean() if w else 0 for w, sums in zip(tied, self.found.sums)])
-        few = of_tied >= NEGLIGIBLE * (alone + of_tied.sum())
-        if few.sum() == np.count_nonzero(tied):
+        of_tied = _evidence(self.found.sums, freed.state.tied / problem.scale)
+        few = of_tied > NEGLIGIBLE * (folded.whole.free_evidence(freed.state).sum() + of_tied.sum())
+        if few.sum() == np.count_nonzero(freed.state.tied):
             return freed.state
         some = replace(folded.whole, evidence=folded.whole.evidence[few], rate=freed.rate)
         state = some.solve(replace(freed.state, tied=freed.state.tied[few]))
@@ -236,12 +253,20 @@ def _faintest(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, weights=weights)
 
 
-def _shares(sums: NDArray, weights: NDArray) -> NDArray:
-    """The share of each member in the evidence: how far apart its class sums are, on average over the points."""
+def _evidence(sums: NDArray, weights: NDArray) -> NDArray:
+    """The evidence of each member: how far apart its class sums are, on average over the points."""
     evidence = np.zeros(len(sums))
     alive = np.flatnonzero(weights)
     evidence[alive] = weights[alive] * np.ptp(sums[alive], axis=2).mean(axis=1)
-    return evidence / evidence.sum() if evidence.any() else (weights > 0) / max(len(alive), 1)
+    if len(alive) and not evidence.any():  # all points say the same of all classes
+        evidence[alive] = 1 / len(alive)
+    return evidence
+
+
+def _shares(sums: NDArray, weights: NDArray) -> NDArray:
+    """The share of each member in the evidence."""
+    evidence = _evidence(sums, weights)
+    return evidence / max(evidence.sum(), np.finfo(float).tiny)
 
 
 def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, solution: Solution) -> Mixture:
@@ -261,17 +286,30 @@ def _split(bank: Sequence[Ladder], solution: Solution) -> list[NDArray]:
     return [part.reshape(ladder.weights.shape) for ladder, part in zip(bank, parts, strict=True)]
 
 
-def _table(mixture: Mixture, found: MemberSums, solution: Solution) -> dict[str, NDArray]:
+def _table(mixture: Mixture, evidence: NDArray) -> dict[str, NDArray]:
     """The survivors in the order of the mixture, with the share of each in the evidence."""
-    shares = _shares(found.sums, solution.weights)[solution.weights > 0]
-    terms = [(ladder, f, a) for ladder in mixture.ladders for f, a in ladder.terms]
+    tied = [
+        (ladder, f, ladder.alphas[a], ladder.floors[a], ladder.weights[f, a], 0) for ladder, f, a in _terms(mixture)
+    ]
+    free = [
+        (ladder, f, 0.0, 0.0, weights.sum(), np.count_nonzero(weights))
+        for ladder in mixture.ladders
+        if ladder.point_weights is not None
+        for f, weights in enumerate(ladder.point_weights)
+    ]
+    members = tied + free
     columns: dict[str, Any] = {
-        "representation": [ladder.name for ladder, _, _ in terms],
-        "kernel": [repr(ladder.kernel(f)) for ladder, f, _ in terms],
-        "length_scale": [ladder.length_scale(f) for ladder, f, _ in terms],
-        "alpha": [ladder.alphas[a] for ladder, _, a in terms],
-        "floor": [ladder.floors[a] for ladder, _, a in terms],
-        "weight": [ladder.weights[f, a] for ladder, f, a in terms],
-        "share": shares,
+        "representation": [ladder.name + FREE * ladder.free for ladder, *_ in members],
+        "kernel": [repr(ladder.kernel(f)) for ladder, f, *_ in members],
+        "length_scale": [ladder.length_scale(f) for ladder, f, *_ in members],
+        "alpha": [alpha for _, _, alpha, *_ in members],
+        "floor": [floor for *_, floor, _, _ in members],
+        "weight": [weight for *_, weight, _ in members],
+        "support": [support for *_, support in members],
+        "share": evidence / max(evidence.sum(), np.finfo(float).tiny),
     }
     return {name: np.array(values) for name, values in columns.items()}
+
+
+def _terms(mixture: Mixture) -> list[tuple[Ladder, int, int]]:
+    return [(ladder, f, a) for ladder in mixture.ladders for f, a in ladder.terms]
