@@ -302,7 +302,8 @@ class LiveData:
         places = np.flatnonzero(chosen) if share else np.zeros(1, int)  # a point that counts for nothing
         weights = None if rows.weights is None else rows.weights[places]
         apart = mixture.apart(rows.X[places], weights, 1 / share if share else 0.0)
-        return Training.of(rows, PerClass.shared_by(apart, len(self.classes_)), learned=False)
+        training = Training.of(rows, PerClass.shared_by(apart, len(self.classes_)), learned=False)
+        return training.with_point_weights(mixture)
 
     def _live_state(self) -> LiveState:
         n = len(self.classes_)

@@ -283,6 +283,15 @@ class MixturePoints(PlainBound):
         moved = tuple(replace(points, ladder=ladder) for points, ladder in ladders)
         return replace(self, covariance=mixture, ladders=moved)
 
+    def with_point_weights(self, ladders: tuple[Ladder, ...], rows: NDArray) -> MixturePoints:
+        """The points with the weights that rows have in the free ones of some ladders."""
+        held = zip(self.ladders, ladders, strict=True)
+        moved = tuple(
+            points if ladder.point_weights is None else replace(points, known=ladder.point_weights[:, rows])
+            for points, ladder in held
+        )
+        return replace(self, ladders=moved)
+
     def alone(self) -> MixturePoints:
         """The points with their own rows of the data alone; these points, if the data have no other rows."""
         own = [points.points.alone() for points in self.ladders]

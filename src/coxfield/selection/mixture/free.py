@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from coxfield.selection.mixture.concave import Problem
 
 # Length scales of free members, as places on a ladder: the root mean square distance, a half, a quarter, an eighth.
-PLACES = (2, 4, 6, 8)
+PLACES = (0, 2, 4, 6, 8)
 RATES = (3.0, 1.0, 0.3, 0.1, 0.03)  # of the prior of free weights, in 1 / nats
 SURE = 2.0  # standard errors within which a larger rate is as good as the best
 ALIKE, FEW = 0.01, 200  # mean difference of kernels that are the same, and rows at which they are compared

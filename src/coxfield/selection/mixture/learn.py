@@ -234,7 +234,7 @@ def log_shares(y: NDArray, counts: NDArray, n_classes: int) -> NDArray:
     return np.log(np.where(totals > 0, totals, 1.0) / counts.sum())
 
 
-def _rows(n: int, values: int, most: int) -> NDArray:
+def _rows(n: int, values: int, most: int = MOST_ROWS) -> NDArray:
     """The rows whose probabilities count, so many that `values` numbers for each fit into memory."""
     most = min(most, max(1, MOST_VALUES // values))
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
