@@ -221,6 +221,44 @@ def coins(draws: int, bank: str) -> None:
         console.print(f"{bank}: coin labels, {n} x {d}: mean log loss {np.log(2) + np.mean(excess):.4f}, share .6931")
 
 
+def pictures(folder: Path, records: Records) -> None:
+    """Two pictures for the docs: points with free weights, and log losses of both banks."""
+    from coxfield.plotting import figure
+
+    X, y, Z, z = half("gq5, 2 classes", 0)
+    drawn = figure(7.2, 3.4)
+    for ax, bank in zip(drawn.subplots(1, 2, sharey=True), ("simple", "wide"), strict=True):
+        clf = LGCPClassifier(bank=bank).fit(X, y)
+        found, radius = clf.predict_proba(Z)[:, 1], np.linalg.norm(Z, axis=1)
+        for c in (0, 1):
+            ax.scatter(radius[z == c], found[z == c], s=4, color=f"C{c}", linewidths=0, label=f"class {c}")
+        weights = sum((each.point_weights.sum(axis=0) for each in clf.kernel_.ladders if each.free), np.zeros(len(y)))
+        some = np.flatnonzero(weights)
+        if len(some):
+            at = np.linalg.norm(X[some], axis=1), y[some] * 1.1 - 0.05
+            ax.scatter(*at, s=10 * weights[some], facecolors="none", edgecolors="k", label="support")
+        error = 100 * np.mean(clf.predict(Z) != z)
+        ax.set(title=f"{bank}: {error:.1f} % wrong, {clf.n_support_} support points", xlabel="distance from the centre")
+        ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="center right")
+    drawn.axes[0].set_ylabel("probability of class 1")
+    drawn.savefig(folder / "free_weights.png", dpi=150)
+    found = {}
+    for record in records.all():
+        found.setdefault((record["set"], record["method"]), []).append(record["log_loss"])
+    names = [name for name in SETS if (name, "simple") in found and (name, "wide") in found]
+    a, b = (np.array([np.mean(found[name, bank]) for name in names]) for bank in ("simple", "wide"))
+    order = np.argsort(b / a)
+    drawn = figure(6.4, 5.4)
+    ax = drawn.subplots()
+    ax.barh(np.arange(len(names)), np.log2(b / a)[order], color=["C0" if r < 1 else "C3" for r in (b / a)[order]])
+    ax.set_yticks(np.arange(len(names)), np.array(names)[order], fontsize=7)
+    ax.set_xlabel("log2 of the log loss of wide over that of simple")
+    ax.axvline(0, color="0.3", linewidth=0.8)
+    ax.spines[["top", "right"]].set_visible(False)
+    drawn.savefig(folder / "wide_and_simple.png", dpi=150)
+
+
 def run(quick=False):
     """For `python -m benchmarks`."""
     records = Records(Path("strength.jsonl"))
@@ -236,8 +274,11 @@ if __name__ == "__main__":
     parser.add_argument("--halves", type=int, default=2)
     parser.add_argument("--records", type=Path, default=Path("strength.jsonl"))
     parser.add_argument("--coins", type=int, default=0, metavar="DRAWS")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw pictures of records that are there")
     options = parser.parse_args()
-    if options.coins:
+    if options.pictures:
+        pictures(options.pictures, Records(options.records))
+    elif options.coins:
         for of in ("simple", "wide"):
             coins(options.coins, of)
     else:

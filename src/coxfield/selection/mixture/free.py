@@ -36,8 +36,8 @@ PLACES = (0, 2, 4, 6, 8)
 RATES = (3.0, 1.0, 0.3, 0.1, 0.03)  # of the prior of free weights, in 1 / nats
 SURE = 2.0  # standard errors within which a larger rate is as good as the best
 ALIKE, FEW = 0.01, 200  # mean difference of kernels that are the same, and rows at which they are compared
-MOST_VALUES = 2**27  # kernel values that are held, in single precision: half a gigabyte
-MOST_CANDIDATES = 2000  # points that may have a weight of their own; if there are more, so many are drawn
+MOST_VALUES = 2**26  # kernel values that are held, in single precision: a quarter of a gigabyte
+MOST_CANDIDATES = 1500  # points that may have a weight of their own; if there are more, so many are drawn
 ENTER = 100  # columns that enter at a time
 TOLERANCE = 1e-3  # of the gradient, in nats per unit of evidence
 ROUGH = 0.03  # the same where only the rate is chosen
@@ -445,18 +445,14 @@ class Folded:
         whole = free(problem, problem.evidence, problem.counts, np.ones(len(classes), bool))
         return cls(whole, tuple(found), tuple(units), fold)
 
-    def best(self, start: State, tied_scores: NDArray) -> Freed | None:
-        """The largest rate that is as good as the best; None if free weights are not better than none.
+    def best(self, start: State) -> Freed:
+        """The largest rate that is as good as the best, from the optimum of tied weights alone.
 
-        Parameters
-        ----------
-        start : State
-            The optimum of tied weights alone.
-        tied_scores : array of shape (n, classes)
-            Scores of each row by tied weights that know nothing of its fold.
+        The rate is infinite, and there are no free weights, if they are not better than none.
         """
-        tried: list[Freed | None] = [None]
-        losses, state = [self._losses(tied_scores)], start
+        tied = replace(self, parts=tuple(replace(part, allowed=np.zeros_like(part.allowed)) for part in self.parts))
+        tried = [Freed(np.inf, start, tied._scores(1.0, start))]
+        losses, state = [self._losses(tried[0].scores)], start
         for rate in RATES:
             state = replace(self.whole, rate=rate).solve(state)
             freed = Freed(rate, state, self._scores(rate, state))

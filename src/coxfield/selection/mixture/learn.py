@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
-MOST_FREE_ROWS = 4000  # the same if points may have weights of their own
+MOST_FREE_ROWS = 3000  # of them by which weights of single points are found
 FREE_ROWS = 50  # with fewer, no point has a weight of its own
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
@@ -77,7 +77,7 @@ def learn_mixture(
     """
     members = sum(ladder.weights.size for ladder in bank)
     free = free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS
-    rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS), MOST_FREE_ROWS if free else MOST_ROWS)
+    rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
     units = work_units(labelled, bank, rows)
     nested = len(rows) == len(labelled) and _nested(labelled, members)
@@ -97,23 +97,28 @@ def learn_mixture(
         solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
     if not solution.weights.any():
         solution = _faintest(problem, solution)
-    scores, parts = problem.scores(problem.vector(solution)), []
+    judged, given = problem, None
+    scores = problem.scores(problem.vector(solution))
     if fold is not None:
+        some = _rows(len(rows), 1, MOST_FREE_ROWS)
+        if len(some) < len(rows):
+            rows, counts = rows[some], counts[some] * (len(rows) / len(some))
+            found = replace(found, y=found.y[some], sums=found.sums[:, some], by_fold=found.by_fold[:, some])
+            judged = Problem.of(found.sums, found.y, counts, centre, None, found.at_copies, CAUTION)
         fold = fold[rows]
         parts = [_without(found, fold, k, counts, centre) for k in range(fold.max() + 1)]
-        for k, part in enumerate(parts):
-            others = part.solve(learn_mean=learn_mean)
-            scores[fold == k] = problem.scores(problem.vector(others))[fold == k]
-    given = None
-    if free and fold is not None:
-        given = _Freeing(labelled, bank, rows, found, learn_mean).best(problem, parts, fold, solution, scores)
-    if given is not None:
-        solution, scores = given.solution, given.scores
+        if free:
+            given, scores = _Freeing(labelled, bank, rows, found, learn_mean).best(judged, parts, fold, solution)
+        else:
+            for k, part in enumerate(parts):
+                others = part.solve(learn_mean=learn_mean)
+                scores[fold == k] = judged.scores(judged.vector(others))[fold == k]
+    solution = solution if given is None else given.solution
     mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
     mixture = mixture if given is None else _with_free(mixture, given.ladders)
     evidence = _evidence(found.sums, solution.weights)[solution.weights > 0]
     evidence = evidence if given is None else np.concatenate([evidence, given.evidence])
-    error, log_loss = _averages(scores, problem)
+    error, log_loss = _averages(scores, judged)
     return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss)
 
 
@@ -127,8 +132,6 @@ class _Given:
     """Free ladders, with weights that may be zero."""
     evidence: NDArray
     """How far apart the class sums of each free kernel with weights are, on average over the rows."""
-    scores: NDArray
-    """Of each row, by weights that know nothing of its fold."""
 
 
 @dataclass(frozen=True)
@@ -142,9 +145,9 @@ class _Freeing:
     learn_mean: bool
 
     def best(
-        self, problem: Problem, parts: list[Problem], fold: NDArray, solution: Solution, scores: NDArray
-    ) -> _Given | None:
-        """The optimum with free weights; None if they are not better than none."""
+        self, problem: Problem, parts: list[Problem], fold: NDArray, solution: Solution
+    ) -> tuple[_Given | None, NDArray]:
+        """The optimum with free weights, None if they are not better than none; and scores by folds."""
         labelled, ladders = self.labelled, free_ladders(self.bank)
         candidates = candidates_of(labelled.y, sum(len(ladder.factors) for ladder in ladders), len(self.rows))
         ladders, kernels = free_kernels(labelled, ladders, self.rows, candidates)
@@ -154,9 +157,9 @@ class _Freeing:
         folded = Folded.of(problem, parts, fold, kernels, classes, of_candidates, learn_mean=self.learn_mean)
         vector = problem.vector(solution)
         start = State(vector[: problem.n_members], np.empty(0, int), np.empty(0), solution.mean)
-        freed = folded.best(start, scores)
-        if freed is None or not len(freed.state.beta):
-            return None
+        freed = folded.best(start)
+        if not len(freed.state.beta):
+            return None, freed.scores
         state = self._pruned(folded, freed, problem)
         beta = np.zeros((n_members, len(labelled)))
         beta[:, candidates] = state.dense(n_members, len(candidates)) / labelled.counts[candidates]
@@ -166,7 +169,7 @@ class _Freeing:
         ]
         solution = Solution(state.tied / problem.scale, state.mean, folded.whole.loss(state))
         evidence = folded.whole.free_evidence(state)[beta.any(axis=1)]
-        return _Given(solution, given, evidence, freed.scores)
+        return _Given(solution, given, evidence), freed.scores
 
     def _pruned(self, folded: Folded, freed: Freed, problem: Problem) -> State:
         """The optimum without tied members that say next to nothing."""
