@@ -71,7 +71,8 @@ MOST_NAMES = 6  # of types in a message
 
 FORMAT_2, WITHOUT_IDS, WITHOUT_FLOORS = (f"coxfield model {number}" for number in (2, 3, 4))
 UNREADABLE = "coxfield model 1"  # before mixtures of covariances
-ADDED = {"selection_part": 1.0, "random_state": None}  # parameters that older models do not have, and what they mean
+# Parameters that older models do not have, and what they mean.
+ADDED = {"selection_part": 1.0, "random_state": None, "bank": "simple"}
 
 
 def check_schema(schema: Any) -> None:
@@ -116,7 +117,7 @@ def completed(state: Any) -> Any:
     for ladder in vars(mixture).get("ladders", ()) if isinstance(mixture, Mixture) else ():
         alphas, transform = vars(ladder).get("alphas"), vars(ladder).get("transform")
         if isinstance(ladder, Ladder) and isinstance(alphas, np.ndarray):
-            ladder.__dict__.update(floors=np.zeros(alphas.shape), one=1.0)
+            ladder.__dict__.update(floors=np.zeros(alphas.shape), one=1.0, point_weights=None)
         for each in (transform, *(step for _, step in getattr(transform, "steps", None) or ())):
             if isinstance(each, Whitening) and isinstance(vars(each).get("class_means_"), np.ndarray):
                 each.__dict__.update(moved_=np.zeros(0, int), moved_points_=each.class_means_[:0])

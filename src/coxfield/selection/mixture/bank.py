@@ -336,7 +336,8 @@ def _at_useful_scales(rep: Representation, seen: Representations, length_scales,
 def _honest(ladder: Ladder, transform: Any, seen: Representations) -> Ladder:
     """The ladder, cross-fitted if a user's transformer uses labels and classes can be told apart in every fold."""
     labelled = seen.labelled
-    if isinstance(transform, str) or not uses_labels(transform) or labelled.n_classes > COLUMNS:
+    corrects_itself = hasattr(transform, "left_out")
+    if isinstance(transform, str) or corrects_itself or not uses_labels(transform) or labelled.n_classes > COLUMNS:
         return ladder
     transforms, fold = fitted_without(lambda some: Transformer.fitted_to(transform, some.X, some.y), labelled)
     return cross_fitted(ladder, transforms, fold)
