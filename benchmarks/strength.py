@@ -259,14 +259,6 @@ def pictures(folder: Path, records: Records) -> None:
     drawn.savefig(folder / "wide_and_simple.png", dpi=150)
 
 
-def run(quick=False):
-    """For `python -m benchmarks`."""
-    records = Records(Path("strength.jsonl"))
-    sets = ("Synth", "wine", "XOR 5") if quick else SETS
-    run_all(sets, 1 if quick else 2, tuple(METHODS), records)
-    show_all(records, tuple(METHODS))
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="*", default=SETS)
