@@ -133,5 +133,5 @@ def test_models_of_format_2_without_later_parameters_come_back(path, monkeypatch
 
 def test_later_parameters_have_their_defaults():
     assert schema.ADDED.items() <= LGCPClassifier().get_params().items()
-    assert schema.completed({"random_state": 3}) == {"selection_part": 1.0, "random_state": 3}
+    assert schema.completed({"random_state": 3}) == {"selection_part": 1.0, "random_state": 3, "bank": "simple"}
     assert schema.completed(None) is None
