@@ -351,7 +351,8 @@ class LiveData:
         # Weights of a part of the rows stay: the other rows calibrate sets of classes.
         if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
             return
-        if self.bank != "simple" and self.kernel is None:  # weights of points, and the relevance of columns, stay until `reselect`
+        if self.bank != "simple" and self.kernel is None:
+            # Weights of points, and the relevance of columns, stay until `reselect`.
             return
         labelled = Labelled(rows.X, rows.y, len(self._class_names), rows.weights)
         self._training = self._training.under(self._reweighed(labelled, mixture))

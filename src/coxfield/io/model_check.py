@@ -352,7 +352,7 @@ def _check_densities(ladder: Ladder, log_q: Any, mixture: Mixture) -> None:
     """Refuse densities that are impossible: they have the term of the point itself, and no term is larger."""
     n = mixture.n_reference
     require_array(log_q, "log_densities of the mixture", (len(ladder.factors), n))
-    if ladder.free:  # what takes their place
+    if ladder.point_weights is not None:  # they take the place of densities
         same = np.array_equal(log_q, ladder.point_weights)
         require(same, "log_densities of the mixture are not the weights of its points")
         return
