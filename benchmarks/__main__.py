@@ -25,6 +25,7 @@ from benchmarks import (
     samplers,
     serving,
     sparse_field,
+    tables,
 )
 
 parser = argparse.ArgumentParser(description="Measure speed and memory as ratios against peers in the same run.")
@@ -52,6 +53,7 @@ for benchmark in (
     dask_cluster,
     onnx_export,
     serving,
+    tables,
     import_time,
 ):
     benchmark.run(quick=options.quick)

@@ -1,12 +1,24 @@
-"""Few labels: whole fits of the semi-supervised classifier, and predictions from soft labels beside hard ones."""
+"""Few labels: whole fits of the semi-supervised classifier, and predictions from soft labels beside hard ones.
+
+`python -m benchmarks.few_labels tables` compares on tables, and takes some minutes. Those that scikit-learn does not
+have are read from the folder COXFIELD_DATA. A number after it says how many draws.
+"""
+
+import csv
+import sys
+import warnings
 
 import numpy as np
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.semi_supervised import LabelSpreading
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 
-from benchmarks.harness import Row, images, seconds, show
+from benchmarks.harness import Row, console, images, seconds, show
 from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield.datasets import DatasetUnavailableError
+from coxfield.datasets.fetch import require
 
 
 def some_labels(truth, per_class, rng):
@@ -57,5 +69,74 @@ def _soft_labels(quick, rng):
     show(f"predict_proba from soft labels, {n_train:,} x {n_test:,}, 10 classes, float64", rows)
 
 
+PER_CLASS, DRAWS = (2, 5, 10, 20), 10
+METHODS = ("as it is", "standardised", "labelled rows alone", "LabelSpreading", "LabelPropagation", "self-training")
+
+
+def penguins():
+    with require("penguins.csv", "penguins").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["bill_length_mm"] not in ("", "NA")]
+    names = ("bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g")
+    X = np.array([[float(row[name]) for name in names] for row in rows])
+    return X, np.unique([row["species"] for row in rows], return_inverse=True)[1]
+
+
+def stored(name, rows=2000):
+    with np.load(require(f"{name}.npz", name)) as arrays:
+        X, y = (arrays[f"{part}_train"] if f"{part}_train" in arrays else arrays[part] for part in "Xy")
+    some = np.random.default_rng(0).permutation(len(X))[:rows]
+    return X[some].astype(float), y[some].astype(int)
+
+
+TABLES = {
+    "wine": lambda: load_wine(return_X_y=True),
+    "breast cancer": lambda: load_breast_cancer(return_X_y=True),
+    "iris": lambda: load_iris(return_X_y=True),
+    "penguins": penguins,
+    **{name: lambda name=name: stored(name) for name in ("satimage", "vehicle", "heart", "australian", "ionosphere")},
+}
+
+
+def tables(draws=DRAWS):
+    """Error in per cent and log loss on tables, by number of labels per class."""
+    for name, load in TABLES.items():
+        try:
+            X, truth = load()
+        except DatasetUnavailableError as error:
+            console.print(f"{name} is left out: {error}")
+            continue
+        for per_class in PER_CLASS:
+            found = on_table(X, truth, per_class, draws)
+            rows = [Row(method, f"{error:.1f} % wrong, log loss {loss:.3f}") for method, (error, loss) in found.items()]
+            show(f"{name}, {per_class} labels per class, mean of {draws} draws", rows)
+
+
+def on_table(X, truth, per_class, draws):
+    """Mean error and log loss of each method."""
+    Z = StandardScaler().fit_transform(X)
+    raw, scaled = SLGCPClassifier(classes=[]), SLGCPClassifier(classes=[])
+    nothing = np.full(len(truth), -1)
+    raw.fit(X, nothing)
+    scaled.fit(Z, nothing)
+    found = {method: [] for method in METHODS}
+    for seed in range(draws):
+        y = some_labels(truth, per_class, np.random.default_rng(seed))
+        blank = y < 0
+        alone = LGCPClassifier().fit(X[~blank], truth[~blank])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # some rows are reached by no label
+            others = [
+                LabelSpreading(kernel="knn").fit(Z, y).label_distributions_[blank],
+                LabelPropagation(kernel="knn", max_iter=5000).fit(Z, y).label_distributions_[blank],
+                SelfTrainingClassifier(LogisticRegression(max_iter=1000)).fit(Z, y).predict_proba(Z[blank]),
+            ]
+        own = [clf.relabel(y).label_distributions_[blank] for clf in (raw, scaled)]
+        for method, p in zip(METHODS, [*own, alone.predict_proba(X[blank]), *others], strict=True):
+            p = np.maximum(np.nan_to_num(p), 1e-6)
+            likely = (p / p.sum(axis=1, keepdims=True))[np.arange(len(p)), truth[blank]]
+            found[method].append((100 * np.mean(p.argmax(axis=1) != truth[blank]), -np.log(likely).mean()))
+    return {method: np.mean(values, axis=0) for method, values in found.items()}
+
+
 if __name__ == "__main__":
-    run()
+    tables(*map(int, sys.argv[2:])) if "tables" in sys.argv[1:] else run()

@@ -5,13 +5,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.harness import Row, images, peak_megabytes, seconds, show
 from coxfield import LGCPClassifier
-from coxfield.selection.grid import default_factors, spread
+from coxfield.selection.grid import default_factors, typical_distance
 
 
 def run(quick=False):
     n = 2000 if quick else 10_000
     X, y, _ = images(n, 10, np.float64)
-    clf = LGCPClassifier(selection="loo_error", length_scales=default_factors(spread(X)))
+    clf = LGCPClassifier(selection="loo_error", length_scales=default_factors(typical_distance(X)))
     kernel = seconds(lambda: rbf_kernel(X, gamma=0.5), repeats=3)
     path = seconds(lambda: clf.fit(X, y), repeats=3)
     memory = peak_megabytes(lambda: clf.fit(X, y))

@@ -22,7 +22,7 @@ from coxfield_paper.studies.data_sets import load
 
 STEPS = {  # what is timed in a large fit: where the function is looked up, and its name
     "densities of all points": (loo_members, "_log_others"),
-    "leave-one-out sums": (loo_members, "_ladder_sums"),
+    "leave-one-out sums": (loo_members, "ladder_layers"),
     "weights": (learn.Problem, "solve"),
 }
 

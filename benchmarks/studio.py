@@ -1,15 +1,14 @@
 """The studio: from a key press to the next card and to new colours, and what simulated labellers leave wrong.
 
-`python -m benchmarks.studio speed|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives a real
-browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame after
-the card, and to the frame after the colours of a model that has learned the label.
+`python -m benchmarks.studio speed|cost|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives
+a real browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame
+after the card, and to the frame after the colours of a model that has learned the label.
 """
 
 import argparse
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -141,7 +140,33 @@ def _megabytes(number):
     return "?"
 
 
-def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
+def cost(sizes, keys=20):
+    """Processor time of one key in the process of the studio: the label, and all that the model makes of it.
+
+    Other programs on the machine do not change it much, as they change `speed`.
+    """
+    for name, X, truth, _ in sets(sizes):
+        start = time.process_time()
+        session = Session(from_arrays(X), check_every=0)
+        session.start()
+        session.learner.wait()
+        ready = time.process_time() - start
+        times = []
+        for _ in range(12 + keys):
+            row = session.next()
+            start = time.process_time()
+            session.label([row], truth[row])
+            session.learner.wait()
+            times.append(1000 * (time.process_time() - start))
+        session.end()
+        rows = [
+            Row("graphs of all rows, and the map, once", f"{ready:.1f} s"),
+            Row("a key: colours, questions, doubtful labels", _quantiles(np.array(times[12:]))),
+        ]
+        show(f"Processor time of the studio, {name}", rows)
+
+
+def labeller(X, truth, keys, slips, seed, *, check_every=10):
     """Errors left after some numbers of keys, and the interval of the checks at the end."""
     rng = np.random.default_rng(seed)
     session = Session(from_arrays(X), check_every=check_every, random_state=seed)
@@ -150,7 +175,7 @@ def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
     names = np.unique(truth)
     left = {}
     for key in range(1, max(keys) + 1):
-        row = int(rng.choice(np.flatnonzero(session.labels.codes < 0))) if random else session.next()
+        row = session.next()
         said = rng.choice(names[names != truth[row]]) if rng.random() < slips else truth[row]
         session.label([row], said, check=True)
         session.learner.wait()
@@ -169,17 +194,27 @@ def labeller(X, truth, keys, slips, seed, *, random=False, check_every=10):
 def labellers(sizes, seeds, keys=(20, 40, 100)):
     for name, X, truth, _ in sets(sizes):
         rows = []
-        for title, slips, random in (
-            ("studio", 0.0, False),
-            ("studio, 5 % slips", 0.05, False),
-            ("random order", 0.0, True),
-            ("random order, 5 % slips", 0.05, True),
-        ):
-            every = 0 if random else 10
-            runs = [labeller(X, truth, keys, slips, seed, random=random, check_every=every) for seed in seeds]
-            errors = [f"{statistics.mean(run[0][key] for run in runs):.0f}" for key in keys]
-            rows.append(Row(title, " / ".join(errors)))
+        for title, slips in (("", 0.0), (", 5 % slips", 0.05)):
+            runs = [labeller(X, truth, keys, slips, seed)[0] for seed in seeds]
+            rows.append(Row(f"studio{title}", " / ".join(f"{np.mean([run[key] for run in runs]):.0f}" for key in keys)))
+            rows.append(Row(f"random order{title}", random_order(X, truth, keys, slips, seeds)))
         show(f"{name}: errors left of {len(X):,} after {' / '.join(map(str, keys))} keys, {len(seeds)} runs", rows)
+
+
+def random_order(X, truth, keys, slips, seeds):
+    """What `SLGCPClassifier` leaves wrong with as many labels of random rows."""
+    model = SLGCPClassifier(classes=[]).fit(X, np.full(len(X), -1))
+    names, codes = np.unique(truth, return_inverse=True)
+    wrong = np.zeros((len(seeds), len(keys)))
+    for run, seed in enumerate(seeds):
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(X))
+        said = np.where(rng.random(len(X)) < slips, (codes + rng.integers(1, len(names), len(X))) % len(names), codes)
+        for k, key in enumerate(keys):
+            y = np.full(len(X), -1)
+            y[order[:key]] = said[order[:key]]
+            wrong[run, k] = (model.relabel(y).transduction_ != codes).sum()
+    return " / ".join(f"{mean:.0f}" for mean in wrong.mean(axis=0))
 
 
 def checks(runs, keys=60):
@@ -200,21 +235,6 @@ def checks(runs, keys=60):
     show(f"Checks: 500 digits, {keys} keys, each fourth a check", rows)
 
 
-def random_labels(seeds, keys=(20, 40, 100)):
-    """`SLGCPClassifier` with as many random labels."""
-    X, truth = load_digits(return_X_y=True)
-    rows = []
-    for key in keys:
-        wrong = []
-        for seed in seeds:
-            y = np.full(len(X), -1)
-            some = np.random.default_rng(seed).choice(len(X), key, replace=False)
-            y[some] = truth[some]
-            wrong.append((SLGCPClassifier().fit(X, y).transduction_ != truth).sum())
-        rows.append(Row(f"{key} random labels", f"{np.mean(wrong):.0f}"))
-    show(f"SLGCPClassifier, digits: errors left, {len(seeds)} runs", rows)
-
-
 def run(quick=False):
     labellers([0], range(1 if quick else 10), (10, 20) if quick else (20, 40, 100))
     checks(2 if quick else 40, keys=20 if quick else 60)
@@ -222,7 +242,7 @@ def run(quick=False):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("speed", "labellers", "checks"))
+    parser.add_argument("what", choices=("speed", "cost", "labellers", "checks"))
     parser.add_argument(
         "--sizes", type=int, nargs="*", default=[0, 20_000, 70_000], help="rows of MNIST, 0 for the digits"
     )
@@ -232,8 +252,9 @@ if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if options.what == "speed":
         speed(options.sizes, options.keys)
+    elif options.what == "cost":
+        cost(options.sizes)
     elif options.what == "labellers":
         labellers(options.sizes, range(options.runs))
-        random_labels(range(options.runs))
     else:
         checks(options.runs)

@@ -69,8 +69,6 @@ def digits(folder):
         shot(page, "stop")
         page.locator("#theme").click()
         shot(page, "dark")
-        page.keyboard.press("?")
-        shot(page, "keys")
 
 
 def narrow(folder):

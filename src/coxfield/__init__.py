@@ -6,7 +6,7 @@ says where each equation of the paper lives.
 
 import importlib
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Loaded on first use, so that `import coxfield` costs next to nothing.
 _HOMES = {

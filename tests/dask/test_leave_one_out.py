@@ -25,7 +25,7 @@ from tolerances import assert_close
 X, Y, _ = points()
 FACTORS = np.array([2.0, 1.0, 0.5, 0.01])
 COVARIANCES = PerClass.shared_by(recognise(RBF(1.0), 3), 3)
-MODEL = Model(Form(np.dtype(float), 3, sparse=False), np.arange(3), COVARIANCES, np.zeros(3), 1)
+MODEL = Model(Form(np.dtype(float), 3, sparse=False), np.arange(3), COVARIANCES, np.zeros(3), 1, np.array([0, 50]))
 SHARDS = [(0, X[:50], Y[:50], None), (1, X[50:], Y[50:], None)]
 
 
@@ -54,7 +54,7 @@ def test_some_rows_of_several_shards_in_one_block():
 
 
 def test_sparse_rows_are_gathered():
-    part = LabelledBlock(Block(sparse.csr_array(X[:2]), np.zeros(2, int), np.arange(2)), Y[:2], np.ones(2))
+    part = LabelledBlock(Block(sparse.csr_array(X[:2]), *np.zeros((3, 2), int)), Y[:2], np.ones(2))
     np.testing.assert_array_equal(gathered([part, part]).block.X.toarray(), X[[0, 1, 0, 1]])
 
 

@@ -9,6 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 import dask
 from coxfield import LGCPClassifier
 from coxfield.dask import DaskLGCPClassifier, neighbour_distances
+from coxfield.kernels import Member
 from local_cluster import calls, cluster, counted_chunks, labels_of, mortal_cluster
 from shard_cases import chunked
 from tolerances import assert_close
@@ -77,6 +78,16 @@ def test_a_worker_killed_in_the_middle_of_fit(mortal_client, tmp_path):
         clf.selection_path_["loo_log_loss"], here.selection_path_["loo_log_loss"], rtol=0, atol=1e-6
     )
     np.testing.assert_array_equal(clf.selection_path_["chosen"], here.selection_path_["chosen"])
+
+
+def test_a_worker_killed_in_the_middle_of_a_mixtures_fit(mortal_client, tmp_path):
+    deadly = 14  # chunks were checked and sampled by then, and densities over pairs of shards have begun
+    bank = [Member(RBF(1.0), alphas=(0.5,)), Member(RBF(1.0), "whitened", alphas=(0.5, (1.0, 3.0)))]
+    clf = DaskLGCPClassifier(bank).fit(counted_chunks(X, 30, tmp_path, deadly), chunked(Y, 30))
+    assert calls(tmp_path) > deadly
+    here = LGCPClassifier(bank).fit(X, Y)
+    np.testing.assert_allclose(clf.mixture_["weight"], here.mixture_["weight"], rtol=1e-6)
+    np.testing.assert_allclose(clf.predict_proba(chunked(Q, 20)).compute(), here.predict_proba(Q), atol=1e-6)
 
 
 def test_a_worker_killed_in_the_middle_of_predict(mortal_client, tmp_path):

@@ -21,7 +21,7 @@ ASKED = Fits(LOGS[:40] + 1e-3, np.zeros(40))
 
 def model(*kernels):
     covariances = PerClass.of([recognise(kernel, 3) for kernel in kernels])
-    return Model(Form(np.dtype(float), 3, sparse=False), np.arange(3), covariances, np.zeros(3), 1)
+    return Model(Form(np.dtype(float), 3, sparse=False), np.arange(3), covariances, np.zeros(3), 1, np.zeros(3, int))
 
 
 def counted(of, cut, number=0, per_class=False):
@@ -63,7 +63,7 @@ def test_no_points_and_no_queries():
 def test_fits_are_lowered_by_what_rounding_can_do():
     values = RNG.random((5, 3))
     scores, errors = Scores(np.zeros((1, 3)), ClassSums(values, np.log(values))), np.full(5, 1e-3)
-    found = fits(scores, Partial(scores.sums, np.zeros(5, bool), errors))
+    found = fits(model(KERNELS[0]), scores, Partial([None], errors))
     np.testing.assert_array_equal(found.slack, slack(scores, errors))
     assert (found.slack > 1e-3 * values.max(axis=1)).all()
     np.testing.assert_array_equal(found.least, odds_against(scores.log_probabilities) - found.slack[:, None])

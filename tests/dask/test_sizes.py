@@ -6,6 +6,7 @@ from coxfield.dask.leave_one_out import LabelledBlock, PathBlock
 from coxfield.dask.pair_sums import Block, Counts, Fits, Partial
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.decision import Scores
+from coxfield.kernels.protocol import LogSums
 
 LARGE = np.zeros((1000, 50))
 SUMS = ClassSums(LARGE, LARGE + 1)
@@ -18,8 +19,8 @@ NONE = np.zeros(0)
         (Block(LARGE), 1),
         (LabelledBlock(Block(LARGE), NONE, NONE), 1),
         (SUMS, 2),
-        (Partial(SUMS, NONE), 2),
-        (Partial(SUMS, NONE, LARGE + 2), 3),
+        (Partial([[LogSums(NONE, LARGE)]]), 1),
+        (Partial([[LogSums(NONE, LARGE)], None], LARGE + 2), 2),
         (Scores(NONE, SUMS), 2),
         (Fits(LARGE, NONE), 1),
         (Counts(LARGE, NONE), 1),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import cross_val_score
 
 from coxfield import SLGCPClassifier
 from coxfield.graphs.experts import SOFTNESS, meet_shares
@@ -221,3 +222,19 @@ def test_no_warning_where_all_is_well():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SLGCPClassifier(class_prior={0: 0.6, 1: 0.3, 2: 0.1}).fit(X, Y)
+
+
+def test_rows_without_a_label_are_not_scored():
+    y = np.where(np.arange(200) % 5 == 0, TRUTH, -1)
+    known = y >= 0
+    assert PLAIN.score(X, y) == np.mean(PLAIN.predict(X[known]) == TRUTH[known])
+    assert cross_val_score(SLGCPClassifier(), X, y, cv=3).mean() > 0.7
+    with pytest.raises(ValueError, match="no label is known, so there is nothing to score: all are -1"):
+        PLAIN.score(X, np.full(200, -1))
+
+
+def test_an_empty_text_is_not_a_class():
+    y = np.where(BLANK, "", np.array(["a", "b", "c"])[TRUTH])
+    with pytest.raises(ValueError, match="y holds '' in row 2, which names no class: give missing_label=''"):
+        SLGCPClassifier().fit(X, y)
+    np.testing.assert_array_equal(SLGCPClassifier(missing_label="").fit(X, y).classes_, ["a", "b", "c"])

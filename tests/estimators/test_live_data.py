@@ -186,7 +186,7 @@ REFUSED = [
     ),
     (lambda clf: clf.partial_fit(X[:1], ["a"], classes=[None]), "classes holds a blank value"),
     (lambda clf: clf.partial_fit(X[:1, :2], ["a"]), "X has 2 features, but LGCPClassifier is expecting 3"),
-    (lambda clf: clf.partial_fit(X[:1] * np.nan, ["a"]), "NaN"),
+    (lambda clf: clf.partial_fit(np.full((1, 3), np.inf), ["a"]), "infinity"),
     (lambda clf: clf.partial_fit(X[:2], ["a"]), "inconsistent numbers of samples"),
     (lambda clf: clf.partial_fit(X[:1], ["a"], sample_weight=[1e30]), r"sample_weight up to 1e\+30 cannot be compared"),
     (lambda clf: clf.partial_fit(X[:1], ["a"], sample_weight=[-1]), "sample_weight must not be negative"),

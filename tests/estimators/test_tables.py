@@ -85,10 +85,12 @@ def test_a_blank_number_is_the_median_and_says_so():
 
 
 def test_blanks_that_come_after_the_fit():
-    columns = TableColumns.of(pd.DataFrame({"a": [1.0, 2.0, 9.0], "b": ["x", "y", "y"], "c": [True, False, True]}))
+    columns = TableColumns.of(
+        pd.DataFrame({"a": [1.0, 2.0, 9.0], "b": ["x", "y", "y"], "c": pd.Categorical([1, 0, 1])})
+    )
     found = columns.points(pd.DataFrame({"a": [np.nan], "b": [None], "c": [None]}))
     assert found[0, 0] == 2.0
-    seen = columns.points(pd.DataFrame({"a": [2.0, 2.0], "b": ["x", "y"], "c": [True, False]}))
+    seen = columns.points(pd.DataFrame({"a": [2.0, 2.0], "b": ["x", "y"], "c": pd.Categorical([1, 0])}))
     np.testing.assert_allclose(np.square(found - seen).sum(axis=1), 2 + 0.25)
 
 
@@ -98,7 +100,7 @@ KINDS = {
     "categories": (pd.Series(["u", "v", "u", None], dtype="category"), "category"),
     "codes as categories": (pd.Series([3, 7, 3, None], dtype="category"), "category"),
     "ordered": (pd.Series(pd.Categorical(["low", "high", "low", None], ["low", "high"], ordered=True)), "ordered"),
-    "booleans": (pd.Series([True, False, True, True]), "boolean"),
+    "booleans": (pd.Series([True, False, True, True]), "yes or no"),
     "booleans that may be unknown": (pd.Series([True, False, None, True], dtype="boolean"), "category"),
     "integers that may be unknown": (pd.Series([1, 2, None, 4], dtype="Int64"), "number"),
     "floats that may be unknown": (pd.Series([1, 2, None, 4], dtype="Float32"), "number"),
@@ -110,16 +112,18 @@ KINDS = {
     "days as text": (pd.Series(["2024-01-01", "2024-03-01", None, "2025-06-01"]), "date"),
     "durations": (pd.Series(pd.to_timedelta([1, 2, 3, 4], "D")), "number"),
     "nothing": (pd.Series([None] * 4, dtype=object), "empty"),
-    "yes and no": (pd.Series(["yes", "no", "yes", "yes"]), "category"),
+    "yes and no": (pd.Series(["yes", "No ", "no", "yes"]), "yes or no"),
+    "yes and perhaps": (pd.Series(["yes", "perhaps", None, "yes"]), "category"),
+    "0 and 1 as categories": (pd.Series([0, 1, 1, 0], dtype="category"), "indicator"),
     "polars text": (pl.Series(["u", "v", "u", None]), "category"),
     "polars categories": (pl.Series(["u", "v", "u", None], dtype=pl.Categorical), "category"),
     "polars levels": (pl.Series(["low", "high", "low", None], dtype=pl.Enum(["low", "high"])), "ordered"),
-    "polars truth": (pl.Series([True, False, True, True]), "boolean"),
+    "polars truth": (pl.Series([True, False, True, True]), "yes or no"),
     "polars days": (pl.Series([dt.date(2024, 1, 1), None, dt.date(2024, 3, 1), dt.date(2024, 5, 1)]), "date"),
     "polars numbers": (pl.Series([1, None, 2, 3]), "number"),
     "arrow text": (pa.chunked_array([["u", "v", "u", None]]), "category"),
     "arrow categories": (pa.chunked_array([pa.array(["u", "v", "u", None]).dictionary_encode()]), "category"),
-    "arrow truth": (pa.chunked_array([[True, False, True, True]]), "boolean"),
+    "arrow truth": (pa.chunked_array([[True, False, True, True]]), "yes or no"),
     "arrow days": (pa.chunked_array([[dt.date(2024, 1, 1), None, dt.date(2024, 3, 1), dt.date(2024, 5, 1)]]), "date"),
     "arrow numbers": (pa.chunked_array([[1, None, 2, 3]]), "number"),
 }
@@ -243,9 +247,11 @@ def test_names_of_levels_and_the_order_of_columns_do_not_count(names, order):
         np.testing.assert_allclose(fitted(other, y).predict_proba(other), wanted, atol=1e-6)
 
 
-def test_a_category_that_is_split_into_booleans_gives_the_same_probabilities():
+@pytest.mark.parametrize("dtype", [int, float, bool])
+def test_a_category_that_is_split_into_its_levels_gives_the_same_probabilities(dtype):
     frame, y = penguins(blanks=False)
-    split = pd.get_dummies(frame, dtype=bool)
+    split = pd.get_dummies(frame, dtype=dtype)
+    split = split.astype(dict.fromkeys(split.columns[2:], "category"))
     assert split.shape[1] == 2 + 3 + 2
     np.testing.assert_allclose(fitted(split, y).predict_proba(split), fitted(frame, y).predict_proba(frame), atol=1e-6)
 

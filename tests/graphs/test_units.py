@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 from sklearn.datasets import load_digits, load_wine
+from sklearn.preprocessing import StandardScaler
 
 from coxfield.graphs.units import LIMIT, AsGiven, NormalScores, Whitened, ZScores, units_for
 from tolerances import assert_close
@@ -20,6 +21,14 @@ def test_pictures_stay_as_they_are_and_tables_do_not():
     assert units_for(sparse.csr_array(WINE)) == (AsGiven(),)
     assert units_for(np.ones((5, 3))) == (AsGiven(),)
     assert units_for(WINE[:, :1]) == (AsGiven(),)
+
+
+def test_a_scaler_in_front_changes_nothing():
+    scaled = StandardScaler().fit_transform(WINE)
+    assert [type(one) for one in units_for(scaled)] == KINDS
+    for kind in KINDS:
+        before, after = (kind.of(X, 13).place(X) for X in (WINE, scaled))
+        np.testing.assert_allclose(after @ after.T, before @ before.T, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from coxfield.engine import weights as blocks
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
-from coxfield.kernels import ladder
+from coxfield.kernels import radial
 from coxfield.kernels.called import Called
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.recognise import recognise
@@ -41,7 +41,7 @@ CASES = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_path_equals_leave_one_out_sums_one_length_scale_at_a_time(kernels, weighted, dtype, monkeypatch):
     monkeypatch.setattr(blocks, "ROWS", 13)
-    monkeypatch.setattr(ladder, "COLUMNS", 17)
+    monkeypatch.setattr(radial, "COLUMNS", 17)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)).astype(dtype), rng.permutation(np.arange(60) % 3)
     weights = rng.choice([0.5, 1.0, 2.5], size=60).astype(dtype) if weighted else None

@@ -117,9 +117,11 @@ def test_lasso_rename_find_and_close(tmp_path):
 
         page.keyboard.press("e")
         page.locator("dialog input").first.fill("<b>zero</b>")
+        page.locator("dialog input").last.fill("later")
         page.keyboard.press("Enter")
         until(page, "document.querySelector('#classes .label').textContent === '<b>zero</b>'")
         assert lines(labels)[-1]["other"] == "<b>zero</b>"
+        assert "later" in page.inner_text("#classes")
         assert page.evaluate("document.querySelectorAll('#classes b').length") == 0
 
         page.keyboard.press("/")

@@ -142,6 +142,12 @@ def test_a_key_is_a_label_and_the_next_card(studio):
     assert back["state"]["labelled"] == 0
 
 
+def test_a_class_without_a_row(studio):
+    names = [one["name"] for one in act(studio, do="class", label="emu").json()["state"]["classes"]]
+    assert "emu" in names
+    assert "emu" not in [one["name"] for one in act(studio, do="undo").json()["state"]["classes"]]
+
+
 def test_places_and_colours_are_bytes(studio):
     places = np.frombuffer(httpx.get(studio.address + "places").content, "<f4").reshape(-1, 2)
     assert places.shape == (60, 2)

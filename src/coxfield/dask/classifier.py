@@ -45,15 +45,18 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : kernel of sklearn.gaussian_process.kernels, or mapping class -> kernel, default=None
-        Covariance function, shared or one per class. None means `RBF(1.0)`.
+    kernel : kernel of sklearn.gaussian_process.kernels, list, or mapping class -> kernel, default=None
+        Covariance function, as in `LGCPClassifier`. With "mixture" it is the bank from which the mixture chooses.
     mean : float or mapping class -> float, default=0.0
         Means mu_i of the Gaussian processes.
-    selection : {"loo_error", "loo_log_loss", None}, default="loo_error"
-        As in `LGCPClassifier`: "loo_error" is the paper's rule, "loo_log_loss" chooses length scale and signal variance
-        together by log loss, and None uses the kernel unchanged.
+    selection : {"mixture", "loo_error", "loo_log_loss", None}, default="mixture"
+        As in `LGCPClassifier`: "mixture" learns the weights of a mixture of covariances, "loo_error" is the paper's
+        rule, "loo_log_loss" chooses length scale and signal variance together by log loss, and None uses the kernel
+        unchanged. The densities of a mixture are sums over all pairs of points.
     length_scales : array-like, default=None
         Factors tried for the length scales. None for those that fit the data.
+    learn_mean : bool, default=True
+        Whether "mixture" learns the means too.
     selection_rows : int or None, default=10_000
         How many training rows, drawn at random, are predicted by leave-one-out in a selection. All training points are
         in their class sums. None for all rows: then the time grows with the square of their number.
@@ -67,7 +70,10 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    kernel_ : kernel, or dict class -> kernel
+    kernel_ : kernel, Mixture, or dict class -> kernel
+        A mixture has its members, and not the points, which are in the shards.
+    mixture_ : dict of arrays
+        With "mixture", its members, as in `LGCPClassifier`.
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
         As in `LGCPClassifier`. Absent with `selection=None`.
@@ -163,19 +169,21 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
 
     def _chosen(self, shards: Shards, mean: NDArray) -> dict[str, Any]:
         """One kernel, or one per class, with the length scale that leave-one-out prefers."""
-        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, shards.classes)
+        classes = shards.classes
+        assert classes is not None
+        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, classes)
         covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
         found: dict[str, Any] = {}
         if self.selection is not None:
             kernels, found = self._selected(shards, kernels, mean)
             covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
-        found |= {"mean_": mean, "kernel_": validation.shown_kernel(kernels, self.kernel, shards.classes)}
+        found |= {"mean_": mean, "kernel_": validation.shown_kernel(kernels, self.kernel, classes)}
         return found | {"_model": Model.of(shards, covariances, mean, self.n_jobs)}
 
     def _mixed(self, shards: Shards, mean: NDArray) -> tuple[dict[str, Any], Shards]:
         """The mixture that leave-one-out prefers, and the shards with the densities of its members."""
         if isinstance(self.kernel, Mapping):
-            class_kernels(self.kernel, shards.classes)  # refuses wrong keys first
+            class_kernels(self.kernel, np.asarray(shards.classes))  # refuses wrong keys first
             others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         n, n_classes = int(sum(shards.known.kept)), len(mean)
@@ -184,6 +192,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         if n > SAMPLE:
             rows = np.sort(generator(self.random_state).choice(n, SAMPLE, replace=False))
         labelled = ShardedPoints.of(shards, model, rows, self.verbose)
+        assert labelled.sample is not None
         # A transformer that uses labels is not cross-fitted here: the folds would be those of the sample.
         bank = [ladder.plain for ladder in bank_of(self.kernel, labelled.sample, self.length_scales)]
         if n > SAMPLE:

@@ -22,7 +22,6 @@ from coxfield.engine.store import Labelled
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import log_densities
 from coxfield.kernels.namespace import stacked
-from coxfield.kernels.protocol import LogSums
 from coxfield.selection.mixture.loo_members import AtRows, ladder_layers
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from coxfield.dask.pair_sums import Model
     from coxfield.dask.shards import Shards
     from coxfield.kernels.mixture_ladder import Ladder
+    from coxfield.kernels.protocol import LogSums
 
 SAMPLE = 100_000  # rows from which representations and length scales are learned; if there are more, so many are drawn
 
@@ -84,7 +84,8 @@ class ShardedSource:
     """What `member_sums` asks of labelled points, if they are in shards."""
 
     def __init__(self, labelled: ShardedPoints, bank: Sequence[Ladder], rows: NDArray, done, known=None) -> None:
-        assert labelled.shards is not None and labelled.model is not None
+        assert labelled.shards is not None
+        assert labelled.model is not None
         self.labelled, self.shards, self.bank, self.rows, self.done = labelled, labelled.shards, bank, rows, done
         self.model = replace(labelled.model, covariances=labelled.model.covariances.map(lambda _: tuple(bank)))
         self.densities = shard_densities(self.shards, self.model)

@@ -169,10 +169,8 @@ class _Loudest:
             sums = ClassSums(values, np.where(values > 0, np.log(values), -np.inf))
         again = np.flatnonzero(wrong | (values.max(axis=1, initial=0) < least) & (values.min(axis=1, initial=0) >= 0))
         if again.size:
-            left, some = (
-                None if leave_out is None else leave_out[again],
-                [None if points is None else points[again] for points in queries],
-            )
+            left = None if leave_out is None else leave_out[again]
+            some = [None if points is None else points[again] for points in queries]
             sums.logs[again] = self._look_again(store, some, again, left)
             values[again] = ClassSums.of_logs(sums.logs[again]).values
         return sums

@@ -57,7 +57,8 @@ class GuaranteedSets:
         mean_: NDArray
         _training: Training
         n_jobs: int | None
-        _means: NDArray
+        _means: Any
+        _class_names: Any
         _check_library: Any
         _shown: Any
 

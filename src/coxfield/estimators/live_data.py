@@ -159,8 +159,8 @@ class LiveData:
     _reweighed: Any
     _draft: Any
     _take_over: Any
-    _class_names: NDArray
-    _means: NDArray
+    _class_names: Any
+    _means: Any
     _check_library: Any
     _show: Any
 

@@ -98,7 +98,8 @@ class MixtureInference:
             return Prepared(check_affinities(X), self.kernel)
         if self.kernel == "precomputed_distances":
             return Prepared(check_distances(X), self.kernel)
-        return Prepared(X)
+        columns = getattr(self, "columns_", None)  # of a table: its last columns are categories
+        return Prepared(X, n_categories=getattr(columns, "n_categories", 0))
 
     def _learn(self, codes: NDArray, sample_weight, prior) -> None:
         """Learn from the labels of some points, which are prepared."""

@@ -16,7 +16,7 @@ from coxfield.engine.decision import Scores, StatedScores, prior_terms
 from coxfield.engine.witnesses import witnesses
 from coxfield.estimators.live_data import listed_places
 from coxfield.kernels.mixture_points import MixturePoints
-from coxfield.kernels.namespace import rows_of
+from coxfield.kernels.namespace import at_home, like, rows_of
 from coxfield.kernels.per_class import rows_named
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
@@ -75,8 +75,8 @@ class Reasons:
     _training: Training
     _covariances: PerClass
     _queries: Any
-    _means: NDArray
-    _class_names: NDArray
+    _means: Any
+    _class_names: Any
     _check_library: Any
 
     def contributions(self, X, top: int = 10) -> Contributions:
@@ -177,7 +177,8 @@ class Importance:
         columns_: Any
         _training: Training
         _covariances: PerClass
-        _need_numpy: Any
+        _class_names: Any
+        _means: Any
         _refuse_soft_labels: Any
 
     def feature_importance(self, n_rows: int | None = None, random_state=0) -> dict[str, NDArray]:
@@ -190,8 +191,8 @@ class Importance:
         Parameters
         ----------
         n_rows : int, default=None
-            How many rows, drawn at random, to predict for each column. None for so many that all columns together
-            cost about three passes of leave-one-out, but at least 100.
+            How many rows, drawn at random, to predict, the same ones for each column. None for so many that all columns
+            together cost about three passes of leave-one-out, but at least 100.
         random_state : int, RandomState, Generator or None, default=0
             How rows are drawn and shuffled.
 
@@ -211,7 +212,6 @@ class Importance:
         1
         """
         check_is_fitted(self)
-        self._need_numpy("feature_importance")
         self._refuse_soft_labels("feature_importance")
         held = self._training.rows
         if sparse.issparse(held.like):
@@ -220,13 +220,14 @@ class Importance:
         names = self._column_names(owners)
         n, rng = len(held), generator(random_state)
         n_rows = min(n, max(FEWEST, PASSES * n // len(names)) if n_rows is None else whole_number("n_rows", n_rows))
-        X, found = held.X, np.zeros((2, len(names)))
+        X, found = at_home(held.X), np.zeros((2, len(names)))
         with threads.use(self.n_jobs), progress("importance", len(names), None) as done:
+            rows = np.sort(rng.permutation(n)[:n_rows])
+            before = self._loo_losses(rows, X[rows])
             for k in np.unique(owners):
-                rows = np.sort(rng.permutation(n)[:n_rows])
                 shuffled = X[rows]
                 shuffled[:, owners == k] = X[rng.permutation(n)[:n_rows]][:, owners == k]
-                growth = self._loo_losses(rows, shuffled) - self._loo_losses(rows, X[rows])
+                growth = self._loo_losses(rows, shuffled) - before
                 found[:, k] = _weighted_mean(growth, held.counts[rows])
                 done(1)
         return {"column": names, "importance": found[0], "standard_error": found[1]}
@@ -240,11 +241,11 @@ class Importance:
         """-log of the probability of the class of each row from all others, if the features of the row were X."""
         held, store = self._training.rows, self._training.store
         numbers = held.numbers[rows]
-        own, queries = store.queries(held.X[rows]), store.queries(X)
+        own, queries = store.queries(rows_of(held.X, rows)), store.queries(like(X, held.X))
         pairs: Any = zip(queries, own, strict=True)
         left = [mine.left_out(numbers, theirs) if isinstance(mine, MixturePoints) else mine for mine, theirs in pairs]
         sums = sums_at(store, left, len(rows), numbers)
-        scores = Scores(prior_terms(self._covariances, X, self.mean_), sums)
+        scores = Scores(prior_terms(self._covariances, X, self._means), sums)
         return -scores.log_probabilities[np.arange(len(rows)), held.y[rows]]
 
 
@@ -263,7 +264,7 @@ class LabelQuality:
 
     if TYPE_CHECKING:
         classes_: NDArray
-        _class_names: NDArray
+        _class_names: Any
         _training: Training
 
         @property

@@ -84,12 +84,12 @@ class ArrayInput:
         return Library.of(self._training.rows.like)
 
     @property
-    def _class_names(self) -> NDArray:
+    def _class_names(self) -> Any:
         """The classes, as NumPy has them."""
         return to_numpy(self.classes_)
 
     @property
-    def _means(self) -> NDArray:
+    def _means(self) -> Any:
         """The class means, as NumPy has them."""
         return to_numpy(self.mean_)
 

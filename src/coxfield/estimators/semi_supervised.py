@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
@@ -15,7 +16,13 @@ from coxfield.estimators.mixture_inference import MixtureInference, check_prior,
 from coxfield.estimators.reasons import FewLabelsQuality
 from coxfield.estimators.scored import ScoredClassifier
 from coxfield.estimators.trivial import warn_if_trivial
-from coxfield.estimators.validation import check_option, check_points, check_weights, known_class_numbers
+from coxfield.estimators.validation import (
+    check_option,
+    check_points,
+    check_weights,
+    known_class_numbers,
+    separate_labels,
+)
 from coxfield.kernels.per_class import class_values, rows_named
 from coxfield.progress import stages
 from coxfield.selection.folds import check_folds
@@ -304,12 +311,40 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
             self._fit_by_inference(prepared.X, codes, weights, prior)
         return self
 
+    def score(self, X, y, sample_weight=None) -> float:
+        """Accuracy at the rows of X whose label is known: rows of `missing_label` do not count.
+
+        So `cross_val_score` with unknown labels in y scores the known ones. Rows without a label help each fit.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, dataframe} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels, with `missing_label` where they are unknown.
+        sample_weight : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        y, known = separate_labels(y, self.missing_label, X)
+        if not known.any():
+            raise ValueError(f"no label is known, so there is nothing to score: all are {self.missing_label!r}")
+        rows = np.flatnonzero(known)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return super().score(X if len(rows) == len(y) else _safe_indexing(X, rows), y[rows], weights)
+
     def _set_labels(self, y, X, sample_weight, prior) -> tuple[NDArray, NDArray | None, NDArray | None]:
         """Set the classes, their means and the inference.
 
         Return the class numbers of the rows, -1 for unknown, and checked weights and guesses.
         """
         classes, codes = known_class_numbers(y, self.missing_label, X, self, self.classes)
+        if classes.dtype.kind in "US" and not all(classes.tolist()):
+            row = int(np.flatnonzero(codes == 0)[0])
+            raise ValueError(
+                f"y holds '' in row {row}, which names no class: give missing_label='' if it means unknown"
+            )
         weights = check_weights(sample_weight, X, float)
         if weights is not None:
             codes = np.where(weights > 0, codes, -1)

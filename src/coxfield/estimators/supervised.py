@@ -67,6 +67,7 @@ class ChoosesCovariance:
     mean_: NDArray
     columns_: TableColumns | None
     class_weight: Any
+    _class_names: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
         """The rows that the covariance is chosen from, as a mask; None for all rows."""
@@ -162,7 +163,7 @@ class ChoosesCovariance:
 
     def _log_weights(self, y: NDArray, weights: NDArray | None) -> NDArray:
         """Logarithms of the weights of the classes; 0 if all count the same."""
-        given, names = self.class_weight, self.classes_.tolist()
+        given, names = self.class_weight, self._class_names.tolist()
         if given is None:
             return np.zeros(len(names))
         if isinstance(given, str) and given == "balanced":
@@ -430,10 +431,10 @@ class LGCPClassifier(
 
     def _shift(self, shift: NDArray) -> None:
         """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""
-        self.mean_ = self.mean_ + shift
+        self.mean_ = self._means + shift
         if self.selection is None or (self.selection != "pseudo_likelihood" and not shift.any()):
             return
-        scores, y, weights = self._loo_scores(), self.y_fit_, self._weights
+        scores, y, weights = self._loo_scores(), self._training.rows.y, self._weights
         self.loo_error_ = float(np.average(scores.decisions != y, weights=weights))
         if self.selection == "mixture":
             of_class = scores.log_probabilities[np.arange(len(y)), y]
@@ -471,9 +472,8 @@ class LGCPClassifier(
         0.50 0.38
         """
         check_is_fitted(self)
-        self._need_numpy("with_priors")
         self._refuse_soft_labels("with_priors")
-        rows, names = self._training.rows, self.classes_.tolist()
+        rows, names = self._training.rows, self._class_names.tolist()
         shares = _checked_shares(priors, names)
         old = np.exp(log_shares(rows.y, rows.counts, len(names)))
         found = copy(self)  # so that neither forgets rows of the other
@@ -482,6 +482,7 @@ class LGCPClassifier(
             found.__dict__.pop(stale, None)
         before = self._log_weights(rows.y, rows.weights)
         found._shift(found._log_weights(rows.y, rows.weights) - before)
+        found._show()
         return found
 
     def _forget_fit(self, names=(*FITTED, *ARRANGED)) -> None:

@@ -4,9 +4,10 @@ A table becomes an array of numbers, followed by columns of categories. A catego
 its levels, as they are: two rows with different levels are 2 apart in squared distance, which is the mean squared
 difference of a standardised number. So exp(-mismatches / l^2) is the squared exponential on these columns, and a rare
 level counts like any other. A level that was never seen is as far from every level as they are from each other: it is
-one more corner of the regular simplex that they are the corners of. A column of booleans is one such column, so a
-category that is already split into booleans, one for each level, gives the same points. A blank number is filled in by
-the median, and that it was blank is a column of its own beside the categories.
+one more corner of the regular simplex that they are the corners of. A column of 0 and 1 that is called a category is
+one such column, so a category that is already split, one column for each level, gives the same points. Booleans, and
+yes and no, are numbers. A blank number is filled in by the median, and that it was blank is a column of its own beside
+the categories.
 
 Neither pandas nor polars nor pyarrow is imported here. If it is not loaded, no argument is a table of it.
 """
@@ -40,7 +41,11 @@ DAY = dt.timedelta(days=1)
 ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 CYCLES = {"day of year": 365.2425, "day of week": 7.0, "hour": 1.0}  # days
 TABLES = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table"))
-USED = ("number", "ordered", "date")  # kinds that become numbers
+USED = ("number", "yes or no", "ordered", "date")  # kinds that become numbers
+KINDS = (*USED, "category", "indicator", "id", "empty")
+YES = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0, "t": 1.0, "f": 0.0}
+PAIRS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"t", "f"})
+INDICATORS = ({"0", "1"}, {"False", "True"})  # levels of a category that was split
 
 
 class TableError(ValueError):
@@ -65,7 +70,7 @@ class Column:
     name: Any
     """Its name, or its place in an array."""
     kind: str
-    """"number", "boolean", "ordered", "date", "category", "id" (which is left out) or "empty" (likewise)."""
+    """One of `KINDS`; what is an id, or empty, is left out."""
     levels: tuple[str, ...] = ()
     """Of a category, the most common first; of ordered levels, in their order."""
     blanks: bool = False
@@ -87,7 +92,7 @@ class Column:
         """Columns of categories: its levels, blank and rarer levels, if there were any; or whether it was blank."""
         if self.kind == "category":
             return len(self.levels) + self.blanks + self.rare
-        return 1 if self.kind == "boolean" else int(self.blanks and self.kind in USED)
+        return 1 if self.kind == "indicator" else int(self.blanks and self.kind in USED)
 
     def numbers(self, values: Sequence) -> NDArray:
         """Shape (n, n_numbers); NaN where it is blank."""
@@ -103,8 +108,8 @@ class Column:
         return np.where(np.isnan(numbers), np.asarray(self.filling), numbers)
 
     def categories(self, values: Sequence) -> NDArray:
-        """Shape (n, n_categories) of a category or a boolean."""
-        if self.kind == "boolean":
+        """Shape (n, n_categories) of a category or an indicator."""
+        if self.kind == "indicator":
             return np.nan_to_num(_floats(values, self.name), nan=0.5)[:, None]
         n = self.n_categories
         places = {level: k for k, level in enumerate(self.levels)}
@@ -176,7 +181,7 @@ class TableColumns:
     def summary(self) -> str:
         """What the columns are, in a line."""
         kinds = Counter(column.kind for column in self.columns)
-        plural = {"ordered": "ordered", "category": "categories", "empty": "empty"}
+        plural = {"yes or no": "yes or no", "ordered": "ordered", "category": "categories", "empty": "empty"}
         words = [f"{n} {kind if n == 1 else plural.get(kind, kind + 's')}" for kind, n in kinds.items()]
         blank = sum(column.blanks for column in self.columns)
         return ", ".join(words) + (f", blanks in {blank}" if blank else "")
@@ -331,13 +336,15 @@ def _described(cells: Cells, chosen: bool) -> Column:
     if not present:
         return Column(name, "empty")
     if kind == "boolean" or all(isinstance(value, bool | np.bool_) for value in present):
-        return Column(name, "boolean") if len(present) == len(values) else _category(cells)
+        return _yes_or_no(cells, present)
     if kind == "date" or all(isinstance(value, dt.date) or _is_iso(value) for value in present):
         return _of_numbers(Column(name, "date", cycles=_cycles(present)), values)
     words = [value for value in present if isinstance(value, str)]
     if not words:
         tuples = any(isinstance(value, tuple) for value in present)
         return _category(cells) if tuples else _of_numbers(Column(name, "number"), values)  # refuses what is not one
+    if len(words) == len(present) and {word.strip().lower() for word in words} in PAIRS:
+        return _yes_or_no(cells, present)
     numbers = sum(map(_is_number, present))
     if numbers == len(present):
         return _of_numbers(Column(name, "number"), values)
@@ -345,6 +352,12 @@ def _described(cells: Cells, chosen: bool) -> Column:
     if 2 * numbers > len(present) and different > MOST_LEVELS:
         _of_numbers(Column(name, "number"), values)  # refuses the first word
     return _of_words(cells, list(map(_level, present)), different)
+
+
+def _yes_or_no(cells: Cells, present: list) -> Column:
+    """A number; with blanks a category, because a blank is neither."""
+    whole = len(present) == len(cells.values)
+    return _of_numbers(Column(cells.name, "yes or no"), cells.values) if whole else _category(cells)
 
 
 def _of_words(cells: Cells, present: list[str], different: int) -> Column:
@@ -365,6 +378,8 @@ def _category(cells: Cells) -> Column:
     counts = Counter(_level(value) for value in cells.values if not _is_blank(value))
     if not counts:
         return Column(cells.name, "empty")
+    if set(counts) in INDICATORS and sum(counts.values()) == len(cells.values):
+        return Column(cells.name, "indicator")
     common = [level for level, _ in counts.most_common()]
     rare = len(common) > MOST_LEVELS
     blanks = sum(counts.values()) < len(cells.values)
@@ -436,7 +451,8 @@ def _float(value: Any, row: int, name: Any) -> float:
     if isinstance(value, dt.timedelta):
         return value / DAY
     try:
-        return float(value)
+        word = value.strip().lower() if isinstance(value, str) else ""
+        return YES[word] if word in YES else float(value)
     except (TypeError, ValueError, OverflowError):
         kind = "complex numbers" if isinstance(value, complex) else "text" if isinstance(value, str) else None
         shown = f"{kind}, {reprlib.repr(value)}" if kind else f"a value of type {type(value).__name__}"

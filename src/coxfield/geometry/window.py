@@ -134,7 +134,7 @@ class Window:
         return np.minimum(points - self.low, self.high - points).min(axis=1)
 
     def set_covariance(self, lags) -> np.ndarray:
-        """Volume of the overlap of the window with itself moved by each lag h: |A ∩ (A + h)|, shape (n,).
+        """Volume of the overlap of the window A with itself moved by each lag h, shape (n,).
 
         Examples
         --------

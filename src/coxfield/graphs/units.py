@@ -7,7 +7,8 @@ units of their own, and distances see the column with the largest numbers. Varia
 
 where v are the variances of the d columns that vary. If distances see one column alone, g is 0. If all vary alike, it
 is 1. From `COMMON` on, points stay as they are. Below, they are represented three times: by z-scores, by normal scores
-of the ranks, and by whitened z-scores. Labels then say which representation to trust.
+of the ranks, and by whitened z-scores. Labels then say which representation to trust. Columns whose variances are equal
+to many digits have been standardised by somebody, and are treated like those of a table too.
 
 Of each column the outermost values are moved to the next ones before variances are computed, and z-scores are limited.
 So a few outliers change little.
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COMMON = 0.2  # g from which the units are common; sets of known kind lie below 0.1 or above 0.3
+SAME = 1e-5  # relative difference of variances that a scaler leaves
 OUTER = 0.01  # share of the values of a column on either side that are moved to the next ones, at least one
 LIMIT = 5.0  # of z-scores
 SOME = 5000  # rows from which variances and ranks are computed
@@ -128,7 +130,7 @@ def units_for(X, n_categories: int = 0) -> tuple[Units, ...]:
         return (AsGiven(),)
     n_numbers = X.shape[1] - n_categories
     share = _common_share(np.asarray(X[_some(len(X)), :n_numbers], dtype=float))
-    if share is None or (share >= COMMON and not n_categories):
+    if share is None or (share >= COMMON and not n_categories and not _standardised(X)):
         return (AsGiven(),)
     return tuple(kind.of(X, n_numbers) for kind in (ZScores, NormalScores, Whitened))
 
@@ -150,6 +152,14 @@ def _common_share(numbers: NDArray) -> float | None:
     variances /= variances.max()
     count = variances.sum() ** 2 / (variances**2).sum()
     return float((count - 1) / (len(variances) - 1)) if len(variances) > 1 else 1.0
+
+
+def _standardised(X: NDArray) -> bool:
+    """Whether several columns vary, all by the same: somebody has given them common units that they did not have."""
+    size = np.abs(X).max(initial=0.0)
+    variances = (X / (size or 1.0)).var(axis=0, dtype=float)
+    variances = variances[variances > 0]
+    return len(variances) > 1 and bool(np.ptp(variances) <= SAME * variances.max())
 
 
 def _some(n: int) -> slice:

@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Power
 from coxfield import LGCPClassifier
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import BANKS, SELECTIONS
-from coxfield.estimators.tables import CYCLES, Column, TableColumns
+from coxfield.estimators.tables import CYCLES, KINDS, Column, TableColumns
 from coxfield.io.model_data import FITTED, FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
 from coxfield.io.requirements import (
     Unsound,
@@ -82,7 +82,6 @@ INNER = (
     (Beside, "representation"),
     (PowerTransformer, "_scaler"),
 )  # attributes that `_inner` checks
-KINDS = ("number", "yes or no", "ordered", "date", "category", "id", "empty")  # of columns
 
 
 def check_header(header: Any, n_features: int, *, has_ids: bool) -> None:

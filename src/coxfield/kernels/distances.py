@@ -137,7 +137,7 @@ def centre(X) -> NDArray | None:
     if sparse.issparse(X):
         return None
     if is_foreign(X):
-        return like(centre(to_numpy(X)), X)
+        return like(np.asarray(centre(to_numpy(X))), X)
     if not X.shape[0]:
         return np.zeros(X.shape[1], X.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -351,9 +351,6 @@ class RadialForm(Protocol):
     @property
     def length_scale(self) -> float | NDArray:
         """One number, or one per feature."""
-
-    def floored_profile(self, d2: NDArray) -> NDArray:
-        """Overwrite squared distances by C / C(0), with no value below a floor that stands for zero."""
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray |
     omitted = np.full(len(rows), -1) if omitted is None else omitted
     found = np.empty((len(rows.ladder.factors), len(rows)))
     weights = np.ones(len(reference)) if counts is None else counts
-    for some in gen_batches(len(rows), max(1, VALUES // len(reference))):
+    for some in gen_batches(len(rows), max(1, VALUES // max(1, len(reference)))) if len(rows) else ():
         found[:, some] = log_totals(rows[some], reference, weights.astype(rows.points.dtype), omitted[some])
     return found
 

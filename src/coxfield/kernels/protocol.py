@@ -236,9 +236,15 @@ class LogSums:
     """Shape (factors, layers, n, n_classes)."""
 
     def __add__(self, other: LogSums) -> LogSums:
-        top = np.maximum(self.top, other.top)
-        mine, others = (np.exp(each.top - top)[:, None] * each.sums for each in (self, other))
-        return LogSums(top, mine + others)
+        top = np.maximum(self._reached, other._reached)
+        mine, others = (np.exp(np.minimum(each.top - top, 0))[:, None] * each.sums for each in (self, other))
+        return LogSums(np.where(top == LOWEST, 0, top), mine + others)
+
+    @property
+    def _reached(self) -> NDArray:
+        """The tops of sums that have a term; those of others must not count when sums are added."""
+        there = (self.sums != 0).any(axis=1)
+        return np.where(there if self.top.shape[2] > 1 else there.any(axis=2, keepdims=True), self.top, LOWEST)
 
     @property
     def logs(self) -> NDArray:
@@ -253,6 +259,7 @@ class LogSums:
             return np.clip(self.sums * np.exp(np.minimum(self.top, LARGEST_LOG))[:, None], -LARGEST, LARGEST)
 
 
+LOWEST = float(np.finfo(float).min)
 LARGEST_LOG = 700.0  # exp of more than this overflows
 LARGEST = float(np.exp(LARGEST_LOG))
 
@@ -261,7 +268,11 @@ class PlainPoints:
     """What only covariances that are learned, precomputed or listed need to write themselves; see `KernelPoints`."""
 
     precomputed = False
-    library = NUMPY
+
+    @property
+    def library(self) -> Library:
+        """NumPy."""
+        return NUMPY
 
     @property
     def erasable(self) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels
-from sklearn.utils import gen_batches
 
 from coxfield.kernels import profiles
 from coxfield.kernels.called import nearest
@@ -269,7 +268,8 @@ def _summed(source, squared: NDArray, n: int, n_columns: int, rows, leave_out: N
     dense = not rows.library.foreign and not sparse.issparse(rows.points.coordinates) and not rows.exact
     rooms = [np.empty(n * min(COLUMNS, n_columns), rows.dtype) for _ in range(1 + (len(squared) > 1))] if dense else []
     best, tops = np.full(n, -np.inf), np.full((len(squared), n), LOWEST)
-    for part in gen_batches(n_columns, COLUMNS):
+    for start in range(0, n_columns, COLUMNS):
+        part = slice(start, min(start + COLUMNS, n_columns))
         tile = cross_out(source.tile(part, rooms[0] if dense else None), leave_out, part.start, source.nothing)
         nearer = np.maximum(best, source.best(tile))
         if (nearer > best).any():
@@ -292,7 +292,8 @@ def _tile_path(source, squared: NDArray, tops: NDArray, prepared, room, start: i
     alone, limits = len(squared) == 1, SQUARING[precision(prepared).name]
     floor = math.exp(log_floor(precision(prepared))) if alone else limits.floor
     out = prepared if alone else _part_of(room, *prepared.shape) if room is not None else _empty_like(prepared)
-    tile, squares, shortening = out, 0, shortens(source.factors)
+    tile: Any = out
+    squares, shortening = 0, shortens(source.factors)
     for k in range(len(squared)):
         if squared[k] and squares < limits.chain:
             tile *= tile

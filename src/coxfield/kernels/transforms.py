@@ -190,7 +190,7 @@ class Whitening(TransformerMixin, BaseEstimator):
     0.00
     """
 
-    def fit(self, X, y, sample_weight: NDArray | None = None):
+    def fit(self, X, y, sample_weight: NDArray | None = None, caution: float = 1.0):
         """Learn the whitening from points with labels.
 
         Parameters
@@ -199,6 +199,8 @@ class Whitening(TransformerMixin, BaseEstimator):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             A point of weight w counts as w points.
+        caution : float
+            Times the shrinkage of Ledoit and Wolf.
         """
         given, X = X, winsorised(X)  # one far value is not the spread of a feature
         classes, labels = np.unique(y, return_inverse=True)
@@ -212,7 +214,7 @@ class Whitening(TransformerMixin, BaseEstimator):
         basis = _row_space(Z)
         Z = Z if basis is None else Z @ basis
         means = _class_means(Z, labels, weights, len(classes))
-        self.shrinkage_, back = _whitener(Z - means[labels].astype(Z.dtype), weights)
+        self.shrinkage_, back = _whitener(Z - means[labels].astype(Z.dtype), weights, caution)
         step = back if basis is None else basis @ back
         self.matrix_ = (step / scale[:, None]).astype(X.dtype)
         self.class_means_, self.labels_ = means @ back, labels
@@ -282,14 +284,14 @@ def _class_means(Z: NDArray, labels: NDArray, weights: NDArray, n_classes: int) 
     return means
 
 
-def _whitener(residuals: NDArray, weights: NDArray) -> tuple[float, NDArray]:
+def _whitener(residuals: NDArray, weights: NDArray, caution: float = 1.0) -> tuple[float, NDArray]:
     """Shrinkage and inverse root of the covariance of residuals."""
     total, d = weights.sum(), residuals.shape[1]
     if not residuals.any():
         raise ValueError("every class is a single point, so there is no covariance within classes to whiten by")
     S = ((residuals * weights[:, None].astype(residuals.dtype)).T @ residuals).astype(float) / total
     target = np.trace(S) / d
-    shrinkage = ledoit_wolf(S, residuals, weights)
+    shrinkage = caution * ledoit_wolf(S, residuals, weights)
     values, vectors = np.linalg.eigh((1 - shrinkage) * S + shrinkage * target * np.eye(d))
     # Exact duplicates may leave no spread in some direction, and then no shrinkage either.
     return shrinkage, vectors / np.sqrt(np.maximum(values, RANK * target))

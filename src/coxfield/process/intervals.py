@@ -55,9 +55,9 @@ class Bootstrap:
     def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
         """Intervals for each parameter: the estimate, and normal quantiles times its standard deviation on both sides.
 
-        Variance and length are taken as logarithms, because they are positive. These intervals are quick. For few
-        points they hold the truth too seldom, because the errors depend on the parameters:
-        `FittedCoxProcess.intervals` is for that case.
+        Variance and length are taken as logarithms, because they are positive. These intervals are quick. They take the
+        errors at the estimate for those at the truth, which may differ with few points: `FittedCoxProcess.intervals`
+        does not.
         """
         half, found = norm.ppf((1 + level) / 2), {}
         for name, at, drawn in zip(self.names, self.fitted, self.estimates.T, strict=True):

@@ -100,7 +100,7 @@ class LogGaussianCoxProcess:
         statistic : {"pcf", "K"}
             For "contrast", what is compared with its theory.
         q, p : float
-            The contrast is the integral of |estimate^q - theory^q|^p. Default: 1/4 and 2, as in spatstat.
+            The contrast is the integral of ``abs(estimate^q - theory^q)^p``. Default: 1/4 and 2, as in spatstat.
         r_min, r_max : float, optional
             Distances that count. Default: up to a quarter of the shortest side, or up to where a ball has 1,000
             points; half of that for "palm", whose sum over pairs is noisy beyond; for "contrast" from a thousandth on.
@@ -344,7 +344,7 @@ class FittedCoxProcess:
         return Bootstrap(tuple(self.estimates_), np.array(list(self.estimates_.values())), np.array(estimates))
 
     def intervals(self, level: float = 0.9, n: int = 39, *, random_state=None) -> dict[str, tuple[float, float]]:
-        """Intervals of the parameters by inverted tests, slower and better with few points than those of `bootstrap`.
+        """Intervals of the parameters by inverted tests: slower than `bootstrap`, and wider with few points.
 
         Values of variance and length that n simulated patterns each do not contradict are in the intervals. If the
         pattern does not bound a parameter, its interval ends at 0 or infinity. The interval of the mean,

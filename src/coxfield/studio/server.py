@@ -34,6 +34,7 @@ except ImportError:
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from numpy.typing import NDArray
     from starlette.requests import Request
 
     from coxfield.studio.session import Session
@@ -199,46 +200,54 @@ class Studio:
         return await asyncio.to_thread(self._answered, lambda: self._done(body))
 
     def _done(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Do what a tab asks, and answer with the next card and the new state."""
-        session, tab, kind = self.session, str(body.get("tab", "")), body.get("do")
-        rows = np.asarray(body.get("rows", []), dtype=int)
-        answer: dict[str, Any] = {}
-        row: int | None = None
-        if kind == "label":
-            changed = session.label(rows, body.get("label", ""), check=bool(body.get("check")))
-            answer["count"] = len(changed)
-        elif kind == "accept":
-            answer["count"] = len(session.accept(rows))
-        elif kind == "clear":
-            session.clear(rows)
-        elif kind == "skip":
-            session.skip(int(rows[0]))
-        elif kind == "class":
-            session.add_class(body.get("label", ""))
-        elif kind == "rename":
-            session.rename(body.get("label", ""), body.get("other", ""))
-        elif kind == "undo":
-            answer["undone"] = session.undo()
-            row = answer["undone"] and answer["undone"]["row"]
-        elif kind == "show":
-            row = int(rows[0])
-            session.hold(tab, row)
-        elif kind == "next":
-            if not session.learner.turns:
-                session.learner.wait(FIRST)  # the first question is worth a moment
-        else:
-            raise ValueError("the request is not understood")
-        if body.get("stay") is not None and row is None:
+        """Do what a tab asks, and answer with the next card, the one after it, and the new state."""
+        session, tab = self.session, str(body.get("tab", ""))
+        answer = self._obeyed(body, tab, np.asarray(body.get("rows", []), dtype=int))
+        row = answer.pop("row", None)
+        if row is None and body.get("stay") is not None:
             row = int(body["stay"])
-        if row is None:
-            row = session.next(tab) if body.get("next") is None else session.prefer(tab, int(body["next"]))
-        elif kind == "undo":
-            session.held[tab] = row
-        answer["card"] = None if row is None else session.card(row)
+        if row is None and body.get("next") is not None:
+            row = session.prefer(tab, int(body["next"]))
+        elif row is None:
+            row = session.next(tab)
         ahead = session.peek(tab)
-        answer["ahead"] = None if ahead is None else session.card(ahead)
-        answer["state"] = session.state()
-        return answer
+        return answer | {
+            "card": None if row is None else session.card(row),
+            "ahead": None if ahead is None else session.card(ahead),
+            "state": session.state(),
+        }
+
+    def _obeyed(self, body: dict[str, Any], tab: str, rows: NDArray) -> dict[str, Any]:
+        """What was done, and the row to show if it is a certain one."""
+        session, label = self.session, str(body.get("label", ""))
+        match body.get("do"):
+            case "label":
+                return {"count": len(session.label(rows, label, check=bool(body.get("check"))))}
+            case "accept":
+                return {"count": len(session.accept(rows))}
+            case "clear":
+                session.clear(rows)
+            case "skip":
+                session.skip(int(rows[0]))
+            case "class":
+                session.add_class(label)
+            case "rename":
+                session.rename(label, str(body.get("other", "")))
+            case "undo":
+                undone = session.undo()
+                row = None if undone is None else undone["row"]
+                if row is not None:
+                    session.held[tab] = row
+                return {"undone": undone, "row": row}
+            case "show":
+                session.hold(tab, int(rows[0]))
+                return {"row": int(rows[0])}
+            case "next":
+                if not session.learner.turns:
+                    session.learner.wait(FIRST)  # the first question is worth a moment
+            case _:
+                raise ValueError("the request is not understood")
+        return {}
 
     async def _save(self, request: Request) -> Response:
         return await asyncio.to_thread(self._answered, self._saved)

@@ -9,7 +9,20 @@ import typer
 from typer.core import TyperGroup
 
 from coxfield import __version__
-from coxfield.apps.cli import card, check, console, fit, label, pattern, predict, serve, simulate, studio, update
+from coxfield.apps.cli import (
+    card,
+    check,
+    console,
+    fit,
+    label,
+    pattern,
+    predict,
+    serve,
+    simulate,
+    studio,
+    suggest,
+    update,
+)
 
 
 class CommandGroup(TyperGroup):
@@ -81,6 +94,7 @@ app.command()(card.card)
 app.command()(serve.serve)
 app.command()(label.label)
 app.command()(studio.studio)
+app.command()(suggest.suggest)
 app.command(cls=simulate.WindowCommand)(simulate.simulate)
 app.command()(pattern.pattern)
 

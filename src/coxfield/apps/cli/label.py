@@ -70,6 +70,20 @@ def label(
             help="Length scale of the label field. Default: it is chosen. A mixture has none.",
         ),
     ] = None,
+    shares: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS=SHARE,...",
+            help="Known shares of the classes among all rows, such as cat=0.7,dog=0.3, or balanced. Only for mixture.",
+        ),
+    ] = None,
+    prior_columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX",
+            help="Columns PREFIX and CLASS hold a guess per row: probabilities of the classes. Only for mixture.",
+        ),
+    ] = None,
     seed: Annotated[
         int, typer.Option("--seed", "-s", min=0, help="Seed of the random draws of marginals and perturb_and_map.")
     ] = 0,
@@ -80,7 +94,8 @@ def label(
 
     All rows help, the blank ones too. Nearest neighbours make graphs of all rows, and the given labels say which graphs
     to trust. One label per class is enough to start. All columns except the target and the id are features: numbers,
-    words, dates, and blank cells among them.
+    words, dates, and blank cells among them. Columns of
+    different units are standardised; pixels and the like stay as they are.
 
     A cell is blank if it is empty. If other values stand for unknown, such as NA or ?, name them with --missing.
 
@@ -117,6 +132,8 @@ def label(
         table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks, read=read
     )
     tables.check_columns(rows.rows, output)
+    guessed = [name for name in names if prior_columns and name.startswith(prior_columns)]
+    names = [name for name in names if name not in guessed]
     X: Any = rows.features(names)
     known, given = _known(rows, target), ~rows.missing_labels(target)  # its note is no help if features are refused
     _check_names(rows, known, inference)
@@ -124,7 +141,8 @@ def label(
         raise ValueError(f"{rows.name} has the same features in all rows, so they cannot be told apart: add features")
     model = SLGCPClassifier(inference=inference.value, length_scales=length_scales, missing_label=None)
     model.set_params(random_state=seed, n_jobs=jobs, verbose=int(console.watched(quiet)))
-    sentences = _fit(model, X, known, given)
+    model.set_params(class_prior=_shares(shares, known))
+    sentences = _fit(model, X, known, given, _guess(rows, prior_columns, guessed, known))
     X = X if model.columns_ is None else model.columns_.points(X)
     result = _labelled(model, rows, target, X, given)
     picture = None if plot is None else _picture(model, X, given, names, target, plot)
@@ -172,7 +190,33 @@ def _check_names(rows: "Table", known: "NDArray", inference: Inference) -> None:
         )
 
 
-def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray") -> list[str]:
+def _shares(text: str | None, known: "NDArray") -> "dict | str | None":
+    """The class shares that a user states: CLASS=SHARE, with commas between."""
+    if text is None or text == "balanced":
+        return text
+    classes = {console.label_text(name): name for name in dict.fromkeys(known.tolist())}
+    found = {}
+    for part in text.split(","):
+        name, _, share = part.rpartition("=")
+        try:
+            found[classes.get(name.strip(), name.strip())] = float(share)
+        except ValueError:
+            raise ValueError(f"--shares needs CLASS=SHARE with commas between, got {part!r}") from None
+    return found
+
+
+def _guess(rows: "Table", prefix: str | None, names: list[str], known: "NDArray") -> "dict | None":
+    """The guess of each class, by the columns that a prefix names."""
+    if prefix is None:
+        return None
+    classes = {prefix + console.label_text(name): name for name in dict.fromkeys(known.tolist())}
+    missing = [name for name in classes if name not in names]
+    if missing:
+        raise ValueError(f"{rows.name} has no column {missing[0]!r} with a guess: --prior-columns needs one per class")
+    return dict(zip(classes.values(), rows.matrix(list(classes)).T, strict=True))
+
+
+def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArray", prior: "dict | None") -> list[str]:
     """Fit the model to all rows, which labels those that are blank. Return its warnings as sentences."""
     import numpy as np
 
@@ -183,7 +227,7 @@ def _fit(model: "SLGCPClassifier", X: "NDArray", known: "NDArray", given: "NDArr
     with console.gathered() as caught:
         for kind in (TrivialLabellingWarning, ChainsDisagreeWarning):
             warnings.simplefilter("always", kind)
-        model.fit(X, y)
+        model.fit(X, y, **({} if prior is None else {"prior": prior}))
     return list(dict.fromkeys(_sentence(warning, model, given) for warning in caught))
 
 

@@ -28,6 +28,7 @@ from starlette.routing import Route
 
 from coxfield import __version__
 from coxfield.apps.cli.console import label_text
+from coxfield.apps.cli.options import features_for
 from coxfield.apps.cli.predict import MOST_REASONS, is_exact, loudest
 from coxfield.io.columns import Table, listed
 
@@ -134,7 +135,7 @@ class Served:
             given = _parsed(content)
             rows = [given] if isinstance(given, dict) else given
             table = _table(rows, self.saved.features)
-            found = work(table.features(self.saved.features), query)
+            found = work(features_for(self.saved.model, table, self.saved.features), query)
             kept = self.saved.id_column
             if kept is not None and kept in table.rows.columns:
                 found = [{kept: one, **rest} for one, rest in zip(table.rows[kept].to_list(), found, strict=True)]

@@ -60,6 +60,7 @@ RELEVANT = "relevant"  # columns multiplied by their relevance
 RELEVANT_ROWS = 150  # with fewer, gradients say little, and small clean sets lose
 LARGE = 1e100  # squares of larger numbers are near the end of all numbers
 DIRECTIONS = 40  # principal directions, where there are at least twice as many features
+LEVELS_CAUTION = 0.2  # times the shrinkage, beside categories: their columns are in one unit, and many are nearly equal
 MOST_DIRECTIONS = 2000  # that are whitened: the time grows like the cube of their number
 
 
@@ -203,6 +204,10 @@ def _whitened(X, y: NDArray, weights: NDArray | None) -> Any:
     return Whitening().fit(X, y, weights)
 
 
+def _levels_whitened(X, y: NDArray, weights: NDArray | None) -> Any:
+    return Whitening().fit(X, y, weights, LEVELS_CAUTION)
+
+
 def _principal_directions() -> Any:
     from sklearn.decomposition import PCA  # only those who need it pay for the import
 
@@ -235,7 +240,7 @@ NAMED: dict[str, Callable] = {
     RANKED: _alone(NormalScores),
     RANKED_WHITENED: _then_whitened(NormalScores),
     CATEGORIES: lambda X, y, weights: None,
-    ALL_WHITENED: _whitened,
+    ALL_WHITENED: _levels_whitened,
 }
 DEFAULT = (RAW, STANDARDISED, WHITENED, PRINCIPAL, PRINCIPAL_WHITENED, RANKED_WHITENED)
 OF_DISTANCES = (NAMED[PRINCIPAL], NAMED[PRINCIPAL_WHITENED])  # features of a larger size count more

@@ -208,12 +208,15 @@ function editClasses() {
     const input = make("input", { value: one.name, maxLength: 100, ariaLabel: `New name of ${one.name}` });
     return [one.name, input, make("dt", {}, symbol(one.code)), make("dd", {}, input)];
   });
-  const list = make("dl", {}, ...fields.flatMap(([, , term, text]) => [term, text]));
+  const added = make("input", { placeholder: "One more class", maxLength: 100, ariaLabel: "One more class" });
+  const list = make("dl", {}, ...fields.flatMap(([, , term, text]) => [term, text]), make("dt"), make("dd", {}, added));
   const hint = make("p", { className: "hint", textContent: "Two classes with one name become one. Backspace takes it back." });
-  ask_for("Rename and merge classes", [list, hint], { confirm: "Rename", done: async () => {
+  ask_for("Classes", [list, hint], { confirm: "Apply", done: async () => {
+    const stay = card ? { stay: card.row } : {};
+    if (added.value.trim()) await act({ do: "class", label: added.value, ...stay });
     for (const [name, input] of fields) {
       const other = input.value.trim();
-      if (other && other !== name) await act({ do: "rename", label: name, other, ...(card ? { stay: card.row } : {}) });
+      if (other && other !== name) await act({ do: "rename", label: name, other, ...stay });
     }
   } });
 }
@@ -241,7 +244,7 @@ function findRow() {
 }
 
 function help() {
-  const keys = [["1 – 9, letters", "give the class that has this key, and go on"], ["space", "skip"], ["backspace", "take the last step back, again and again"], ["enter", "agree with what is most probable, for the row or for the selection"], ["n", "the next suggestion"], ["a", "a new class"], ["e", "rename and merge classes"], ["l", "lasso: draw around rows, then a key labels all of them"], ["v", "what the map shows: class, doubt, given, disagreement"], ["d", "the most doubtful of your labels"], ["delete", "take the label of this row away"], ["/", "find a row"], ["+  −  0", "nearer, farther, the whole map"], ["s", "save the table with its labels"], ["?", "this list"]];
+  const keys = [["1 – 9, letters", "give the class that has this key, and go on"], ["space", "skip"], ["backspace", "take the last step back, again and again"], ["enter", "agree with what is most probable, for the row or for the selection"], ["n", "the next suggestion"], ["a", "a new class"], ["e", "add, rename and merge classes"], ["l", "lasso: draw around rows, then a key labels all of them"], ["v", "what the map shows: class, doubt, given, disagreement"], ["d", "the most doubtful of your labels"], ["delete", "take the label of this row away"], ["/", "find a row"], ["+  −  0", "nearer, farther, the whole map"], ["s", "save the table with its labels"], ["?", "this list"]];
   const list = (pairs) => make("dl", {}, ...pairs.flatMap(([key, text]) => [make("dt", {}, make("kbd", { textContent: key })), make("dd", { textContent: text })]));
   ask_for("Keys", [list(keys)]);
 }
