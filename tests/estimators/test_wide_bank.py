@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,10 @@ from scipy import sparse
 from sklearn.datasets import load_iris, make_gaussian_quantiles
 
 from coxfield import LGCPClassifier
+from coxfield.io.model_check import checked_mixture
+from coxfield.io.model_data import Reader, Writer
+from coxfield.io.model_file import load, save
+from coxfield.kernels.namespace import Library, to_numpy
 
 N = 150
 
@@ -91,6 +96,52 @@ def test_contributions_are_shares_of_the_scores(data, fitted):
 def test_far_away_only_the_means_are_left(fitted):
     far = fitted.class_scores(np.full((1, 3), 1e4))
     np.testing.assert_allclose(far[0], fitted.mean_, atol=1e-6)
+
+
+def test_files_hold_free_weights_and_relevance(data, fitted, tmp_path):
+    save(fitted, tmp_path / "model.skops", target="y", features=["a", "b", "c"])
+    loaded = load(tmp_path / "model.skops").model
+    np.testing.assert_array_equal(loaded.predict_proba(data[2]), fitted.predict_proba(data[2]))
+    np.testing.assert_array_equal(loaded.relevance_, fitted.relevance_)
+    assert (loaded.bank, loaded.n_support_) == ("wide", fitted.n_support_)
+
+
+def with_free(clf, **parts):
+    """The mixture of a fit, whose first free ladder has other parts, as it comes back from a file."""
+    ladders, write = list(clf.kernel_.ladders), Writer()
+    place = next(k for k, ladder in enumerate(ladders) if ladder.free)
+    ladders[place] = replace(ladders[place], **parts)
+    data = write(replace(clf.kernel_, ladders=tuple(ladders)))
+    return Reader(write.arrays.__getitem__)(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "clause"),
+    [
+        (lambda beta: {"point_weights": -beta}, "point_weights of the mixture holds negative numbers"),
+        (lambda beta: {"point_weights": beta[:, 1:]}, "point_weights of the mixture has the shape"),
+        (lambda beta: {"point_weights": 2 * beta}, "log_densities of the mixture are not the weights of its points"),
+        (lambda beta: {"point_weights": None}, "a part of the mixture has neither or both kinds of weights"),
+        (
+            lambda beta: {"alphas": np.ones(1), "floors": np.zeros(1), "weights": np.ones((len(beta), 1))},
+            "a part of the mixture has neither or both kinds of weights",
+        ),
+    ],
+)
+def test_free_weights_that_no_fit_makes_are_refused(fitted, change, clause):
+    checked_mixture(with_free(fitted))
+    beta = next(ladder.point_weights for ladder in fitted.kernel_.ladders if ladder.free)
+    with pytest.raises(ValueError, match=clause):
+        checked_mixture(with_free(fitted, **change(beta)))
+
+
+@pytest.mark.usefixtures("dispatch")
+def test_arrays_of_other_libraries(data, fitted, given, library):
+    clf = LGCPClassifier(bank="wide").fit(given(data[0]), given(data[1]))
+    found = clf.predict_proba(given(data[2]))
+    assert Library.of(found) == Library.of(clf.relevance_) == library
+    assert clf.n_support_ == fitted.n_support_
+    np.testing.assert_allclose(to_numpy(found), fitted.predict_proba(data[2]), rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["float32", "weights", "sparse"])

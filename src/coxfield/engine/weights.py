@@ -188,7 +188,6 @@ class Segments:
         counting = [part.start + np.flatnonzero(self.weights[part]) for part in slices]
         return [(columns, self.weights[columns]) for columns in counting]
 
-
     def among(self, columns: NDArray) -> Shares:
         """The columns with their weights as a matrix: there may be none of a class."""
         matrix = np.zeros((len(columns), self.n_classes), self.weights.dtype)

@@ -403,8 +403,6 @@ class LGCPClassifier(
         validation.check_option("bank", self.bank, BANKS)
         validation.check_share("selection_part", self.selection_part)
         library = Library.of(X) if is_dispatched(X) else NUMPY
-        if library.foreign and self.bank != "simple":
-            raise ValueError(f"bank={self.bank!r} needs NumPy arrays: give X as one, or bank='simple'")
         given, options = X, {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
         X, y = validation.check_labelled_points(self, detached(X) if library.foreign else X, y, **options)
         weights, all_points = validation.check_weights(sample_weight, X), X
@@ -428,6 +426,8 @@ class LGCPClassifier(
             self._hold(rows, kernels)
             self._shift(shift)
             self._show()
+            if hasattr(self, "relevance_"):
+                self.relevance_ = self._shown(self.relevance_)
 
     def _shift(self, shift: NDArray) -> None:
         """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""

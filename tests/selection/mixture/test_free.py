@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_bound
@@ -226,3 +226,27 @@ def test_free_ladders_are_no_part_of_the_covariance():
     np.testing.assert_allclose(mixture(X), alone(X), rtol=1e-12)
     np.testing.assert_allclose(mixture.diag(X), alone.diag(X), rtol=1e-12)
     assert mixture.support.sum() == np.count_nonzero(part.point_weights.any(axis=0))
+
+
+def test_logarithms_of_free_sums_far_away_and_with_rows_that_have_no_weight():
+    labelled = points()
+    part = free_ladder(labelled)
+    mixture = Mixture((part,), labelled.X)
+    shared = PerClass.shared_by(mixture, 3)
+    store = store_bound([mixture.bind_reference()], labelled.y, shared)
+    far = labelled.X[:4] + 2e3
+    logs = []
+    for f, weights in enumerate(part.point_weights):
+        d2 = np.square(far[:, None] - labelled.X).sum(axis=2)
+        with np.errstate(divide="ignore"):
+            logs.append(np.log(weights) - 0.5 * d2 / part.length_scale(f) ** 2)
+    logs = np.logaddexp(*logs)
+    expected = np.stack([logsumexp(logs[:, labelled.y == c], axis=1) for c in range(3)], axis=1)
+    assert expected.max() < -1e4
+    more = store.append(labelled.X[:5] + 0.2, np.eye(3)[[0, 1, 2, 0, 1]])
+    for each in (store, more):  # the largest sum decides; the others are too small beside it
+        found = class_sums(each, far).logs
+        np.testing.assert_allclose(found.max(axis=1), expected.max(axis=1), rtol=1e-9)
+        np.testing.assert_array_equal(found.argmax(axis=1), expected.argmax(axis=1))
+    near = labelled.X[:4] + 0.1
+    np.testing.assert_array_equal(class_sums(more, near).values, class_sums(store, near).values)

@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import log_softmax
 
+from coxfield.kernels.namespace import to_numpy
 from coxfield.kernels.profiles import SquaredExponential
 from coxfield.kernels.radial import Radial
 from coxfield.selection.mixture.concave import MEAN_PRECISION
@@ -378,7 +379,7 @@ def free_kernels(
             points = seen.bind(labelled.X)
             mine, others = points[rows[places]].left_out(rows[places]).points, points[candidates].points
             for f, tile in enumerate(mine.tiles_at(others, seen.factors)):
-                found[first + f, places] = tile
+                found[first + f, places] = to_numpy(tile)
         found[first : first + len(ladder.factors), at, of] = 0
         if all(np.abs(found[first, :FEW] - found[start, :FEW]).mean() > ALIKE for start in starts):
             kept.append(ladder)

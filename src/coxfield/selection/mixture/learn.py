@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from coxfield.kernels.mixture import Mixture
 from coxfield.progress import progress
 from coxfield.selection.mixture.concave import MOST_STEPS, Problem, Solution
-from coxfield.selection.mixture.cross_fitting import FOLDS, CrossFitted, folds_of, number_of_folds, sums_of
+from coxfield.selection.mixture.cross_fitting import FOLDS, folds_of, number_of_folds, sums_of
 from coxfield.selection.mixture.free import Folded, State, candidates_of, free_kernels, free_ladders
 from coxfield.selection.mixture.loo_members import COLUMNS, work_units
 
