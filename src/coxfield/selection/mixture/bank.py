@@ -176,8 +176,8 @@ class Representations:
 
     def _varies_within(self, X) -> bool:
         """Whether points of a class differ: otherwise there is nothing to whiten by."""
-        y = self.labelled.y
-        return any((X[y == c] != X[y == c][:1]).any() for c in range(self.labelled.n_classes))
+        _, first, of = np.unique(self.labelled.y, return_index=True, return_inverse=True)
+        return bool((X[first[of]] != X).any())
 
 
 def _fitted(learn: Callable, X, y: NDArray, weights: NDArray | None) -> Any:
