@@ -47,7 +47,6 @@ WORK = {
     "scores of 400 points": lambda: LGCPClassifier(KERNEL, selection=None).fit(X, Y).predict(X),
     "leave-one-out, 6 length scales": lambda: PermanentalClassifier().fit(X[:40], Y[:40]),
     "ratios of 40 points": lambda: PermanentalClassifier(KERNEL, selection=None).fit(X[:40], Y[:40]).predict(X[:40]),
-    "4 graphs of 400 points": lambda: SLGCPClassifier().fit(X, FEW),
     "neighbours of 400 points": lambda: FITTED.predict(X),
     "harmonic functions, 24 length": lambda: HarmonicFunctions().fit(X[:60], FEW[:60]),
     "11 starts": lambda: VariationalGPClassifier(random_state=0).fit(X[:40], Y[:40]),

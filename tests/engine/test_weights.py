@@ -64,3 +64,10 @@ def test_scaled_weights_are_rows_of_the_matrix_multiplied(case):
     sums = np.zeros((40, 5))
     scaled.add(np.eye(40), 0, sums)
     np.testing.assert_allclose(sums, matrix * factors[:, None], rtol=1e-14)
+
+
+def test_weights_of_some_columns_alone(case):
+    weights, matrix = case
+    some = np.array([0, 3, 4, 20, 39])
+    np.testing.assert_array_equal(weights.among(some).matrix, matrix[some])
+    assert weights.among(some[:0]).matrix.shape == (0, 5)

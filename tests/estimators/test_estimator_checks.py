@@ -8,6 +8,7 @@ from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 
 ESTIMATORS = [
     LGCPClassifier(),
+    LGCPClassifier(bank="wide"),
     LGCPClassifier(selection="loo_error"),
     LGCPClassifier(selection="loo_log_loss"),
     LGCPClassifier(selection="pseudo_likelihood"),

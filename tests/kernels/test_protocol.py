@@ -14,7 +14,7 @@ from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
 from coxfield.kernels.called import hold
 from coxfield.kernels.graph import Graph
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import values
+from coxfield.kernels.protocol import Path, values
 from coxfield.kernels.recognise import recognise
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
@@ -204,3 +204,11 @@ def test_a_new_covariance_serves_cuts_and_samplers(covariance, points, matrix, n
     for sampler in (Gibbs, SwendsenWang):
         draws = sample(sampler(field), 400, random_state=0)
         assert (np.abs(draws.marginals - exact) <= 5 * draws.standard_errors).all()
+
+
+@pytest.mark.parametrize("numbers", [[], [0], [2, 5, 7]])
+def test_columns_of_a_path_over_some_points(numbers):
+    path = Path(None, None, None, [], np.array(numbers, int))
+    expected = [numbers.index(number) if number in numbers else -1 for number in range(-1, 9)]
+    assert path.columns_of(np.arange(-1, 9)).tolist() == expected
+    assert Path(None, None, None, []).columns_of(np.arange(-1, 3)).tolist() == [-1, 0, 1, 2]

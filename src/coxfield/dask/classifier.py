@@ -193,7 +193,8 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
             rows = np.sort(generator(self.random_state).choice(n, SAMPLE, replace=False))
         labelled = ShardedPoints.of(shards, model, rows, self.verbose)
         assert labelled.sample is not None
-        bank = bank_of(self.kernel, labelled.sample, self.length_scales)
+        # A transformer that uses labels is not cross-fitted here: the folds would be those of the sample.
+        bank = [ladder.plain for ladder in bank_of(self.kernel, labelled.sample, self.length_scales)]
         if n > SAMPLE:
             origin = np.full(n, -1)
             origin[rows] = np.arange(SAMPLE)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # Where the logarithm of the largest value of a row is below this, all sums of the row are about to vanish.
 UNDERFLOWED = {name: float(np.log(np.finfo(name).tiny / np.finfo(name).eps)) for name in ("float32", "float64")}
 
+NOTHING = -1e300  # the logarithm of a sum without terms: a number, so that differences are numbers
+
 
 @dataclass(frozen=True)
 class ClassSums:
@@ -121,7 +123,7 @@ def _part_sums(part: Part, group: Group, queries: KernelPoints, leave_out: NDArr
     own = np.full(len(queries), -1) if leave_out is None else part.column_of(leave_out)
     columns, found = np.searchsorted(group.classes, part.classes), []
     for path in queries.paths(part.points, part.weights):
-        sums = log_sums(path, own, precise=True)
+        sums = log_sums(path, path.columns_of(own), precise=True)
         if len(part.classes) < len(group.classes):
             every, top = np.zeros((*sums.sums.shape[:-1], len(group.classes))), sums.top
             every[..., columns] = sums.sums
@@ -148,6 +150,9 @@ def log_sums(path: Path, leave_out: NDArray, done=None, *, precise: bool = False
     """
     rows, columns, n = path.rows, path.columns, len(path.rows)
     found = _empty(path)
+    if not len(columns):
+        found.top[...] = NOTHING
+        return found
     shortest = 1.0 if path.factors is None else float(np.min(path.factors, initial=np.inf))
     wrong = rows.imprecise(columns, shortest) if precise and n else np.zeros(n, bool)
     if not wrong.any():

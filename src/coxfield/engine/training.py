@@ -142,6 +142,15 @@ class Training:
         store = replace(self.store, groups=(replace(group, covariance=mixture, parts=parts),))
         return replace(self, store=store)
 
+    def with_point_weights(self, mixture: Mixture) -> Training:
+        """The same rows with their weights in the free ladders of a mixture over all rows."""
+        (group,) = self.store.groups
+        parts = tuple(
+            replace(part, points=part.points.with_point_weights(mixture.ladders, part.rows))  # type: ignore[attr-defined]
+            for part in group.parts
+        )
+        return replace(self, store=replace(self.store, groups=(replace(group, parts=parts),)))
+
     @property
     def _reference(self) -> MixturePoints | None:
         """The rows as reference points of the mixture that was learned from them, in their order; None otherwise."""

@@ -115,6 +115,9 @@ class ClassWeights(Protocol):
     def members(self) -> list[tuple[slice | NDArray, NDArray]]:
         """For each class, the columns that count for it and their weights."""
 
+    def among(self, columns: NDArray) -> Shares:
+        """The weights of some columns alone."""
+
 
 @dataclass(frozen=True)
 class Segments:
@@ -185,6 +188,13 @@ class Segments:
         counting = [part.start + np.flatnonzero(self.weights[part]) for part in slices]
         return [(columns, self.weights[columns]) for columns in counting]
 
+    def among(self, columns: NDArray) -> Shares:
+        """The columns with their weights as a matrix: there may be none of a class."""
+        matrix = np.zeros((len(columns), self.n_classes), self.weights.dtype)
+        segment = np.searchsorted(self.starts, columns, side="right") - 1
+        matrix[np.arange(len(columns)), segment] = self.weights[columns]
+        return Shares(matrix)
+
 
 @dataclass(frozen=True)
 class Shares:
@@ -231,6 +241,10 @@ class Shares:
         """The columns of positive weight for each class."""
         found = [np.flatnonzero(column) for column in self.matrix.T]
         return [(columns, self.matrix[columns, c]) for c, columns in enumerate(found)]
+
+    def among(self, columns: NDArray) -> Shares:
+        """Some rows of the matrix."""
+        return Shares(self.matrix[columns])
 
 
 def _product(tile, matrix: NDArray) -> NDArray:

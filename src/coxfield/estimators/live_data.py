@@ -146,6 +146,7 @@ class LiveData:
     _log_weights: Any
     _arrived: NDArray
     selection: str | None
+    bank: str
     selection_part: float
     learn_mean: bool
     kernel: Any
@@ -310,7 +311,8 @@ class LiveData:
         places = np.flatnonzero(chosen) if share else np.zeros(1, int)  # a point that counts for nothing
         weights = None if rows.weights is None else rows.weights[places]
         apart = mixture.apart(rows_of(rows.X, places), weights, 1 / share if share else 0.0)
-        return Training.of(rows, PerClass.shared_by(apart, len(self._class_names)), learned=False)
+        training = Training.of(rows, PerClass.shared_by(apart, len(self._class_names)), learned=False)
+        return training.with_point_weights(mixture)
 
     def _live_state(self) -> LiveState:
         n = len(self._class_names)
@@ -348,6 +350,9 @@ class LiveData:
         rows, mixture = self._training.rows, self._training.mixture
         # Weights of a part of the rows stay: the other rows calibrate sets of classes.
         if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
+            return
+        if self.bank != "simple" and self.kernel is None:
+            # Weights of points, and the relevance of columns, stay until `reselect`.
             return
         labelled = Labelled(rows.X, rows.y, len(self._class_names), rows.weights)
         self._training = self._training.under(self._reweighed(labelled, mixture))

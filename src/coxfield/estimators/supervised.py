@@ -30,6 +30,7 @@ from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
 from coxfield.selection.loo import Search
 from coxfield.selection.mixture.bank import bank_of
+from coxfield.selection.mixture.cross_fitting import CrossFitted
 from coxfield.selection.mixture.learn import learn_mixture, log_shares
 from coxfield.selection.pseudo_likelihood import learn, starting_points
 from coxfield.utils.numbers import generator, positive_number
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 # How `LGCPClassifier` chooses its covariance.
 
 
+BANKS = ("simple", "wide")
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", "pseudo_likelihood", None)
 UNBOUNDED = (1e-307, 1e308)  # the prior limits the default kernel instead, in units of the data
 
@@ -55,6 +57,7 @@ class ChoosesCovariance:
     kernel: Any
     mean: Any
     selection: str | None
+    bank: str
     length_scales: Any
     learn_mean: bool
     selection_part: float
@@ -125,13 +128,27 @@ class ChoosesCovariance:
             others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
         n_categories = 0 if self.columns_ is None else self.columns_.n_categories
-        bank = bank_of(self.kernel, replace(labelled, X=at_home(labelled.X)), self.length_scales, n_categories)
+        wide = self.bank == "wide" and self.kernel is None
+        home = replace(labelled, X=at_home(labelled.X))
+        bank = bank_of(self.kernel, home, self.length_scales, n_categories, wide=wide)
         for ladder in bank:
             check_library(ladder.covariance, labelled.X)
-        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
+        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose, free=wide)
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
+        if wide:
+            found = (ladder.relevance for ladder in bank if isinstance(ladder, CrossFitted))
+            relevance = next((each for each in found if each is not None), np.ones(labelled.X.shape[1]))
+            self.relevance_ = self._by_given_column(relevance)
         return PerClass.shared_by(learned.mixture, len(self._class_names))
+
+    def _by_given_column(self, relevance: NDArray) -> NDArray:
+        """The relevance of the columns of the user's table: of a category, the largest of its levels."""
+        if self.columns_ is None:
+            return relevance
+        found = np.zeros(len(self.columns_.columns))
+        np.maximum.at(found, self.columns_.owners, relevance)
+        return found
 
     def _reweighed(self, labelled: Labelled, mixture: Mixture) -> Mixture:
         """The members of a mixture with weights, and means, that fit the rows that are there now."""
@@ -180,6 +197,7 @@ FITTED = (  # attributes that only some fits set
     "loo_error_",
     "loo_log_loss_",
     "mixture_",
+    "relevance_",
     "_announced",
     "_arrived",
     "_changed",
@@ -241,6 +259,11 @@ class LGCPClassifier(
         length scales per feature, under a weak prior and within the bounds of the kernel. Classes that are given the
         same kernel object share its parameters.
         None uses the kernel unchanged. Parameters with bounds "fixed" stay.
+    bank : {"simple", "wide"}, default="simple"
+        The members of the default mixture, where `kernel` is None. "simple" has covariances whose weight all points
+        share. "wide" adds a representation in which columns count as much as they are relevant, and *free* members,
+        in which points have weights of their own; both only where leave-one-out is sure of them. See
+        `docs/mixtures.md`.
     length_scales : array-like, default=None
         Factors tried for the length scales; with the default kernel, the length scales themselves, in the units of each
         representation. None for those that fit the data: from twice the root mean square distance downwards, each
@@ -277,7 +300,13 @@ class LGCPClassifier(
     mixture_ : dict of arrays
         With `selection="mixture"`, its members, ready for a data frame: "representation", "kernel", "length_scale",
         "alpha" (the power of the density that divides the kernel), "weight" and "share" (of the evidence).
+        For free members, "alpha" is 0, "weight" is the sum of the weights of the points, and "support" their number.
         `coxfield.plotting.plot_mixture` draws it.
+    n_support_ : int
+        Number of training points that have a weight of their own in free members.
+    relevance_ : ndarray of shape (n_features,)
+        With `bank="wide"`, what each column is worth; the largest is about 1. All are 1 if no metric is better than
+        none.
     selection_path_ : dict of arrays
         With "loo_error", "loo_log_loss" and "pseudo_likelihood", what was tried, ready for a data frame: "length_scale"
         (the factor, if there are several), "variance" (the factor), "loo_error", "loo_log_loss" and "chosen". With
@@ -309,6 +338,7 @@ class LGCPClassifier(
         *,
         mean=0.0,
         selection="mixture",
+        bank="simple",
         length_scales=None,
         learn_mean=True,
         selection_part=1.0,
@@ -321,6 +351,7 @@ class LGCPClassifier(
         self.kernel = kernel
         self.mean = mean
         self.selection = selection
+        self.bank = bank
         self.length_scales = length_scales
         self.learn_mean = learn_mean
         self.selection_part = selection_part
@@ -369,6 +400,7 @@ class LGCPClassifier(
 
     def _fit(self, X, y, sample_weight) -> Self:
         validation.check_option("selection", self.selection, SELECTIONS)
+        validation.check_option("bank", self.bank, BANKS)
         validation.check_share("selection_part", self.selection_part)
         library = Library.of(X) if is_dispatched(X) else NUMPY
         given, options = X, {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
@@ -394,6 +426,8 @@ class LGCPClassifier(
             self._hold(rows, kernels)
             self._shift(shift)
             self._show()
+            if hasattr(self, "relevance_"):
+                self.relevance_ = self._shown(self.relevance_)
 
     def _shift(self, shift: NDArray) -> None:
         """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""
@@ -483,6 +517,13 @@ class LGCPClassifier(
     def y_fit_(self) -> Any:
         """The class number of each training point."""
         return self._shown(self._training.rows.y)
+
+    @property
+    def n_support_(self) -> int:
+        """Number of training points that have a weight of their own."""
+        if not hasattr(self, "mixture_"):
+            raise AttributeError("n_support_ is there after a fit with selection='mixture'")
+        return int(self.kernel_.support.sum())
 
     @property
     def _weights(self) -> NDArray | None:

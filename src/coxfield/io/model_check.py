@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Power
 
 from coxfield import LGCPClassifier
 from coxfield.estimators import validation
-from coxfield.estimators.supervised import SELECTIONS
+from coxfield.estimators.supervised import BANKS, SELECTIONS
 from coxfield.estimators.tables import CYCLES, KINDS, Column, TableColumns
 from coxfield.io.model_data import FITTED, FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
 from coxfield.io.requirements import (
@@ -43,20 +43,22 @@ from coxfield.kernels.recognise import recognise
 from coxfield.kernels.transforms import Beside, Transformer, Whitening
 
 PARAMETERS = tuple(LGCPClassifier().get_params(deep=False))
-#: Arrays of a model: n points, c classes. `require_arrays` says what the words mean.
+#: Arrays of a model: n points, c classes, d columns of the user's table. `require_arrays` says what the words mean.
 MODEL = {
     "y_fit_": "n codes c",
     "mean_": "c",
+    "relevance_": "d nonnegative optional",
     "_chosen_from": "n mask optional",
     "_announced": "c mask optional",
     "_arrived": "c mask optional",
 }
-#: Arrays of a ladder: f factors, a powers of the density.
+#: Arrays of a ladder: f factors, a powers of the density, n reference points.
 LADDER = {
     "factors": "f positive",
     "alphas": "a nonnegative",
     "floors": "a nonnegative",
     "weights": "fa nonnegative",
+    "point_weights": "fn nonnegative optional",
 }
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
 NUMBERS = {"loo_error_": 1.0, "loo_log_loss_": np.inf, "_changed": np.inf}  # likewise, from 0 to a largest one
@@ -107,9 +109,9 @@ def checked_state(parts: dict[str, Any]) -> dict[str, Any]:
     state = {**model.get_params(deep=False), **{name: parts[name] for name in parts if name not in PARAMETERS}}
     X = checked_points(state["X_fit_"], "X_fit_")
     classes = _checked_classes(state["classes_"])
-    require_arrays(state, MODEL, {"n": X.shape[0], "c": len(classes)}, "")
-    _check_weights(state["_weights"], X, len(classes))
     _check_columns(state, X.shape[1])
+    require_arrays(state, MODEL, {"n": X.shape[0], "c": len(classes), "d": state["n_features_in_"]}, "")
+    _check_weights(state["_weights"], X, len(classes))
     for name in TABLES:
         if name in state:
             _check_table(state[name], name)
@@ -199,6 +201,7 @@ def checked_parameters(state: dict[str, Any]) -> dict[str, Any]:
     jobs = state["n_jobs"]
     require(jobs is None or (is_integer(jobs) and 0 < abs(jobs) <= MOST_THREADS), f"n_jobs is {quoted(jobs)}")
     validation.check_option("selection", state["selection"], SELECTIONS)
+    validation.check_option("bank", state["bank"], BANKS)
     validation.check_share("selection_part", state["selection_part"])
     for name in PARAMETERS:
         require(name == "kernel" or _is_plain(state[name]), f"{name} is not made of numbers and names")
@@ -316,9 +319,10 @@ def checked_mixture(mixture: Mixture) -> Mixture:
     ladders, densities = mixture.ladders, mixture.log_densities
     require(type(ladders) is tuple and len(ladders) > 0, "the mixture has no members")
     mixture = replace(mixture, ladders=tuple(_checked_ladder(ladder, X) for ladder in ladders))
-    members = sum(ladder.weights.size for ladder in mixture.ladders)
+    members = sum(max(ladder.weights.size, len(ladder.factors)) for ladder in mixture.ladders)
     require(members <= MEMBERS, f"the mixture has {members} members, more than {MEMBERS}")
-    require(any(ladder.weights.any() for ladder in mixture.ladders), "weights of the mixture are all 0")
+    weighted = any(ladder.weights.any() for ladder in mixture.ladders) or mixture.support.any()
+    require(bool(weighted), "weights of the mixture are all 0")
     if densities is not None:
         listed = type(densities) is tuple and len(densities) == len(ladders)
         require(listed, "the mixture does not have the densities of each representation")
@@ -333,7 +337,8 @@ def _checked_ladder(ladder: Any, X: Any) -> Ladder:
     require(not unlisted, f"a part of the mixture has an array {quoted(unlisted)} that no fit makes")
     require(is_text(ladder.name), "the name of a representation is not text")
     width = checked_width(ladder.transform, X)
-    require_arrays(vars(ladder), LADDER, {}, " of the mixture")
+    require_arrays(vars(ladder), LADDER, {"n": X.shape[0]}, " of the mixture")
+    require(ladder.free == (not len(ladder.alphas)), "a part of the mixture has neither or both kinds of weights")
     require(bool((ladder.alphas <= LARGEST_POWER).all()), f"alphas of the mixture are larger than {LARGEST_POWER}")
     require(is_number(ladder.one) and ladder.one > 0, "the unit of the density is not a positive number")
     check_kernel(ladder.covariance)
@@ -346,6 +351,10 @@ def _check_densities(ladder: Ladder, log_q: Any, mixture: Mixture) -> None:
     """Refuse densities that are impossible: they have the term of the point itself, and no term is larger."""
     n = mixture.n_reference
     require_array(log_q, "log_densities of the mixture", (len(ladder.factors), n))
+    if ladder.point_weights is not None:  # they take the place of densities
+        same = np.array_equal(log_q, ladder.point_weights)
+        require(same, "log_densities of the mixture are not the weights of its points")
+        return
     if not isinstance(ladder.covariance, Radial):
         return  # the power of a kernel may be larger between other points
     counts = np.ones(n) if mixture.counts is None else mixture.counts.astype(float)

@@ -56,8 +56,11 @@ def gain(points: MixturePoints, X: Any, counts: NDArray | None, rows: Any) -> Mi
     joined = []
     for old, new in zip(points.ladders, fresh.ladders, strict=True):
         assert old.known is not None
-        grown = np.logaddexp(old.known, log_densities(old, new, arrived))
-        own = np.logaddexp(log_densities(new, old, before), own_log_densities(new, arrived))
+        if old.ladder.free:
+            grown, own = old.known, np.zeros((len(old.known), len(new)))
+        else:
+            grown = np.logaddexp(old.known, log_densities(old, new, arrived))
+            own = np.logaddexp(log_densities(new, old, before), own_log_densities(new, arrived))
         joined.append(LadderPoints(old.ladder, old.points.joined(new.points), np.hstack([grown, own])))
     origin = np.concatenate([np.arange(n), np.full(len(fresh), -1)])
     return mixture.over(X, counts, origin, tuple(joined))
@@ -91,6 +94,8 @@ def _less(stay: LadderPoints, gone: LadderPoints, counts: NDArray, lost: NDArray
     """log q of the points that stay, without the terms of those that go, shape (F, n)."""
     log_q = stay.known
     assert log_q is not None
+    if stay.ladder.free:
+        return log_q
     new = np.empty_like(log_q)
     for some in gen_batches(len(stay), max(1, VALUES // max(1, len(gone)))):
         share = _share(stay[some], gone, lost)
@@ -132,6 +137,17 @@ class Mixture:
     def kernel(self) -> Mixture:
         """The mixture itself."""
         return self
+
+    @property
+    def tied(self) -> tuple[Ladder, ...]:
+        """The ladders that are a covariance: all but the free ones."""
+        return tuple(ladder for ladder in self.ladders if not ladder.free)
+
+    @property
+    def support(self) -> NDArray:
+        """Whether each reference point has a free weight."""
+        weights = [ladder.point_weights for ladder in self.ladders if ladder.point_weights is not None]
+        return np.any([each.any(axis=0) for each in weights], axis=0) if weights else np.zeros(self.n_reference, bool)
 
     @property
     def n_reference(self) -> int:
@@ -229,7 +245,7 @@ class Mixture:
         """Whether every member is, without a representation or a density."""
         plain = (
             ladder.transform is None and ladder.covariance.stationary and not ladder.alphas.any()
-            for ladder in self.ladders
+            for ladder in self.tied
         )
         return all(plain)
 
@@ -256,8 +272,15 @@ class Mixture:
         return {name: value for name, value in self.__dict__.items() if name not in {"_reference", "_anchor"}}
 
     def __repr__(self) -> str:
-        return " + ".join(
+        tied = [
             f"{ladder.weights[f, a]:.3g} * {ladder.kernel(f)!r} of {ladder.name} points / density**{ladder.alphas[a]:g}"
             for ladder in self.ladders
             for f, a in ladder.terms
-        )
+        ]
+        free = [
+            f"free weights of {np.count_nonzero(weights)} points * {ladder.kernel(f)!r} of {ladder.name} points"
+            for ladder in self.ladders
+            if ladder.point_weights is not None
+            for f, weights in enumerate(ladder.point_weights)
+        ]
+        return " + ".join(tied + free)

@@ -88,6 +88,19 @@ class Ladder:
     """Weight of each factor with each power, shape (F, A)."""
     one: float = 1.0
     """What a point adds to the density at its own place: C(x, x)."""
+    point_weights: NDArray | None = None
+    """Of a *free* ladder, the weight of each factor and reference point, shape (F, n). It has no powers of the density,
+    and no part in the covariance between points that are not reference points."""
+
+    @property
+    def free(self) -> bool:
+        """Whether each reference point has a weight of its own."""
+        return self.point_weights is not None
+
+    @property
+    def plain(self) -> Ladder:
+        """The ladder that new points see: itself, unless labelled points see others."""
+        return self
 
     def log_divisor(self, a: int | np.integer, log_q: NDArray) -> NDArray:
         """log of (q + floor)^alpha, by which a member divides at each of its two points."""
@@ -112,7 +125,9 @@ class Ladder:
 
     def reindexed(self, origin: NDArray) -> Ladder:
         """The ladder, whose representation knows other points by their place; `origin` is the old place of each."""
-        new = reindexed(self.transform, origin)
+        new, weights = reindexed(self.transform, origin), self.point_weights
+        if weights is not None:
+            return replace(self, transform=new, point_weights=np.where(origin >= 0, weights[:, origin], 0))
         return self if new is self.transform else replace(self, transform=new)
 
     def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
@@ -154,7 +169,7 @@ class LadderPoints:
     points: Any
     """`KernelPoints` of the covariance."""
     known: NDArray | None = None
-    """log q of each factor and point, shape (F, n), if it is known."""
+    """log q of each factor and point, shape (F, n), if it is known; of a free ladder, the weights of the points."""
 
     def __len__(self) -> int:
         return len(self.points)
@@ -191,6 +206,8 @@ def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray |
 
     `omitted` says for each point which reference point does not count, -1 for none.
     """
+    if rows.ladder.free:  # a point that is not a reference point has no weight
+        return np.zeros((len(rows.ladder.factors), len(rows)))
     omitted = np.full(len(rows), -1) if omitted is None else omitted
     found = np.empty((len(rows.ladder.factors), len(rows)))
     weights = np.ones(len(reference)) if counts is None else counts
@@ -201,6 +218,8 @@ def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray |
 
 def own_log_densities(points: LadderPoints, counts: NDArray | None) -> NDArray:
     """`log_densities` over the points themselves. The term of a point itself is exact, also far from all others."""
+    if points.ladder.point_weights is not None:
+        return points.ladder.point_weights
     others = log_densities(points, points, counts, np.arange(len(points)))
     own = np.log(points.points.diagonal()) + (0 if counts is None else np.log(counts.astype(float)))
     return np.logaddexp(others, own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -44,6 +45,16 @@ def divided(kernel, weight: float, mine: NDArray, others: NDArray) -> Any:
     scale = inverse(mine[:, None] + others)
     found = limited(scale, to_numpy(kernel), weight, largest=largest)
     return like(found, kernel) if xp is not np else found.astype(kernel.dtype, copy=False)
+
+
+def _free_paths(rows: LadderPoints, columns: LadderPoints, point_weights: NDArray, weights: Any) -> list[Path]:
+    """The sums of a free ladder: for each length scale, one over the columns that have a weight there."""
+    found = []
+    for factor, own in zip(columns.ladder.factors, point_weights, strict=True):
+        some = np.flatnonzero(own)
+        layer = weights.among(some).scaled(own[some])
+        found.append(Path(rows.points, columns.points[some], np.array([factor]), [[layer]], some))
+    return found
 
 
 class MixtureForm(Covariance, Protocol):
@@ -151,6 +162,15 @@ class MixturePoints(PlainPoints):
         moved = tuple(replace(points, ladder=ladder) for points, ladder in ladders)
         return replace(self, covariance=mixture, ladders=moved)
 
+    def with_point_weights(self, ladders: tuple[Ladder, ...], rows: NDArray) -> MixturePoints:
+        """The points with the weights that rows have in the free ones of some ladders."""
+        held = zip(self.ladders, ladders, strict=True)
+        moved = tuple(
+            points if ladder.point_weights is None else replace(points, known=ladder.point_weights[:, rows])
+            for points, ladder in held
+        )
+        return replace(self, ladders=moved)
+
     def alone(self) -> MixturePoints:
         """The points with their own rows of the data alone; these points, if the data have no other rows."""
         own = [points.points.alone() for points in self.ladders]
@@ -199,6 +219,8 @@ class MixturePoints(PlainPoints):
         for k, points in enumerate(self.ladders):
             ladder, mine, others = points.ladder, self.log_densities[k], columns.log_densities[k]
             for f, kernel in enumerate(points.points.tiles_at(columns.ladders[k].points, ladder.factors)):
+                if ladder.free:
+                    found = found + kernel * like(others[f], kernel)[None, :]
                 for a in np.flatnonzero(ladder.weights[f]):
                     divisors = (ladder.log_divisor(a, log_q[f]) for log_q in (mine, others))
                     found = found + divided(kernel, ladder.weights[f, a], *divisors)
@@ -221,6 +243,11 @@ class MixturePoints(PlainPoints):
         for k, points in enumerate(self.ladders):
             ladder, others = points.ladder, columns.log_densities[k]
             tiles = points.points.log_tiles_at(columns.ladders[k].points, ladder.factors)
+            if ladder.free:
+                with np.errstate(divide="ignore"):
+                    for logs, weights in zip(tiles, others, strict=True):
+                        np.logaddexp(found, logs + np.log(weights), out=found)
+                continue
             for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
                 for a in np.flatnonzero(ladder.weights[f]):
                     scale = ladder.log_divisor(a, log_q)[:, None] + ladder.log_divisor(a, others[f])
@@ -253,6 +280,8 @@ class MixturePoints(PlainPoints):
             ladder, theirs = points.ladder, columns.ladders[k].points
             mine, others = self.log_densities[k], columns.log_densities[k]
             for f, values in enumerate(points.points.pairs_at(rows, theirs, of_columns, ladder.factors)):
+                if ladder.free:
+                    found += values * others[f][of_columns]
                 for a in np.flatnonzero(ladder.weights[f]):
                     divisor = ladder.log_divisor(a, mine[f][rows]) + ladder.log_divisor(a, others[f][of_columns])
                     found += limited(inverse(divisor), values, ladder.weights[f, a])
@@ -267,11 +296,15 @@ class MixturePoints(PlainPoints):
         """For each representation and length scale, one sum per power of the density.
 
         If all reference points are summed over, here or in other shards, one more sum comes first: with weights that
-        are not divided by anything, it is the density of these points.
+        are not divided by anything, it is the density of these points. A free ladder has a path for each length scale,
+        along the points that have a weight there.
         """
         found = []
         for k, points in enumerate(columns.ladders):
             ladder = points.ladder
+            if ladder.free:
+                found += _free_paths(self.ladders[k], points, columns.log_densities[k], weights)
+                continue
             dense = (columns.whole or columns.shard) and ladder.alphas.any()
             own = [weights] * bool(dense or not ladder.weights.any())  # a ladder without weights has a sum all the same
             known = replace(points, known=columns.log_densities[k])
@@ -285,8 +318,11 @@ class MixturePoints(PlainPoints):
     def total(self, sums: Sequence[LogSums]) -> LogSums:
         """Each member divided by the density of these points, and all members added up."""
         terms = []
-        for k, (points, of_ladder) in enumerate(zip(self.ladders, sums, strict=True)):
-            ladder, logs = points.ladder, of_ladder.logs
+        for k, (ladder, of_paths) in enumerate(self._by_ladder(sums)):
+            if ladder.free:
+                terms += [of_path.logs[0, 0] for of_path in of_paths]
+                continue
+            logs = of_paths[0].logs
             first = logs.shape[1] - np.count_nonzero(ladder.weights, axis=1).max()
             for f, of_factor in enumerate(ladder.weights):
                 log_q = logsumexp(logs[f, 0], axis=1) if first else self._divisors_of(k, f, logs.shape[2])
@@ -298,6 +334,12 @@ class MixturePoints(PlainPoints):
         top = found.max(axis=(0, 2), initial=-np.inf)
         top = np.where(np.isneginf(top), 0, top)
         return LogSums(top[None, :, None], np.exp(found - top[:, None]).sum(axis=0)[None, None])
+
+    def _by_ladder(self, sums: Sequence[LogSums]) -> Iterator[tuple[Ladder, list[LogSums]]]:
+        """Each ladder with the sums of its paths."""
+        rest = iter(sums)
+        for points in self.ladders:
+            yield points.ladder, list(islice(rest, len(points.ladder.factors) if points.ladder.free else 1))
 
     def _divisors_of(self, k: int, f: int, n: int) -> NDArray:
         """log q of these points at a factor; anything, if no member divides by a density."""
@@ -311,8 +353,10 @@ class MixturePoints(PlainPoints):
     def densities(self, sums: Sequence[LogSums]) -> tuple[NDArray, ...]:
         """log q of these points from the sums of `paths`, if all reference points were summed over."""
         return tuple(
-            logsumexp(of_ladder.logs[:, 0], axis=2) if points.ladder.alphas.any() else np.zeros(of_ladder.top.shape[:2])
-            for points, of_ladder in zip(self.ladders, sums, strict=True)
+            logsumexp(of_paths[0].logs[:, 0], axis=2)
+            if ladder.alphas.any()
+            else np.zeros((len(ladder.factors), of_paths[0].top.shape[1]))
+            for ladder, of_paths in self._by_ladder(sums)
         )
 
     def differentiate(self, columns: MixturePoints, weights: NDArray, leave_out: NDArray) -> CalledSums:

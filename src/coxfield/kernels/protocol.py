@@ -211,6 +211,16 @@ class Path:
     """Factors of the length scales; None for the covariance as it is, whose values may be negative."""
     weights: Sequence[Sequence[Any]]
     """`ClassWeights` of each layer of each factor."""
+    numbers: NDArray | None = None
+    """The number of each column among those of the points, ascending, if not all are summed over."""
+
+    def columns_of(self, numbers: NDArray) -> NDArray:
+        """The columns of some points, -1 for those that are not summed over."""
+        if self.numbers is None:
+            return numbers
+        place = np.searchsorted(self.numbers, numbers)
+        found = np.append(self.numbers, -1)[place] == numbers
+        return np.where(found & (numbers >= 0), place, -1)
 
 
 @dataclass(frozen=True)

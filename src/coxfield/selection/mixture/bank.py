@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from coxfield.kernels.distances import TOLERABLE, Units, centre, place, product_error, sq_distances
-from coxfield.kernels.mixture_ladder import Ladder, Member
+from coxfield.kernels.mixture_ladder import ALPHAS, Ladder, Member
 from coxfield.kernels.radial import Radial
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length
@@ -27,6 +27,15 @@ from coxfield.selection.grid import (
     typical_distance,
     within_bounds,
 )
+from coxfield.selection.mixture.cross_fitting import (
+    CrossFitted,
+    fitted_without,
+    folds_of,
+    number_of_folds,
+    uses_labels,
+)
+from coxfield.selection.mixture.loo_members import COLUMNS
+from coxfield.selection.mixture.relevance import relevances
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
@@ -47,6 +56,9 @@ RANKED, RANKED_WHITENED = "ranked", "ranked, whitened"
 CATEGORIES = "categories"  # alone
 ALL_WHITENED = "numbers and categories, whitened"  # together
 ALONE = ", without categories"
+RELEVANT = "relevant"  # columns multiplied by their relevance
+RELEVANT_ROWS = 150  # with fewer, gradients say little, and small clean sets lose
+LARGE = 1e100  # squares of larger numbers are near the end of all numbers
 DIRECTIONS = 40  # principal directions, where there are at least twice as many features
 LEVELS_CAUTION = 0.2  # times the shrinkage, beside categories: their columns are in one unit, and many are nearly equal
 MOST_DIRECTIONS = 2000  # that are whitened: the time grows like the cube of their number
@@ -164,8 +176,8 @@ class Representations:
 
     def _varies_within(self, X) -> bool:
         """Whether points of a class differ: otherwise there is nothing to whiten by."""
-        y = self.labelled.y
-        return any((X[y == c] != X[y == c][:1]).any() for c in range(self.labelled.n_classes))
+        _, first, of = np.unique(self.labelled.y, return_index=True, return_inverse=True)
+        return bool((X[first[of]] != X).any())
 
 
 def _fitted(learn: Callable, X, y: NDArray, weights: NDArray | None) -> Any:
@@ -242,7 +254,9 @@ LONELY = 8.0  # times the median distance: points that are so far away do not sa
 FEW = 1000  # points whose nearest neighbours are looked for
 
 
-def bank_of(kernel: Any, labelled: Labelled, length_scales=None, n_categories: int = 0) -> list[Ladder]:
+def bank_of(
+    kernel: Any, labelled: Labelled, length_scales=None, n_categories: int = 0, *, wide: bool = False
+) -> list[Ladder]:
     """The ladders of a bank, without weights.
 
     Parameters
@@ -255,6 +269,8 @@ def bank_of(kernel: Any, labelled: Labelled, length_scales=None, n_categories: i
         Length scales of members without a kernel, or factors for a kernel alone, in place of those that fit the data.
     n_categories : int
         How many columns, the last ones, are categories of a table.
+    wide : bool
+        Whether the default bank has a representation by the relevance of the columns.
     """
     seen = Representations(labelled, n_categories)
     if kernel is None:
@@ -263,7 +279,8 @@ def bank_of(kernel: Any, labelled: Labelled, length_scales=None, n_categories: i
                 "X is sparse, so the mixture has no members on whitened features: they would be dense", stacklevel=4
             )
         members = [Member(transform=name) for name in seen.default]
-        return [ladder for member in members for ladder in _of(member, seen, length_scales)]
+        ladders = [ladder for member in members for ladder in _of(member, seen, length_scales)]
+        return ladders + (_relevant(seen, length_scales) if wide else [])
     if isinstance(kernel, Kernel):
         return [_along_path(Member(kernel), seen, length_scales)]
     if not isinstance(kernel, Member | list | tuple):
@@ -313,10 +330,61 @@ def _of(member: Member, seen: Representations, length_scales) -> list[Ladder]:
     rep = seen.of(member.transform)
     if member.kernel is not None:
         check_kernel(member.kernel)
-        return [_ladder(rep, member.kernel, np.ones(1), member.alphas)]
+        return [_honest(_ladder(rep, member.kernel, np.ones(1), member.alphas), member.transform, seen)]
+    return [_honest(_at_useful_scales(rep, seen, length_scales, member.alphas), member.transform, seen)]
+
+
+def _at_useful_scales(rep: Representation, seen: Representations, length_scales, alphas) -> Ladder:
+    """Squared exponentials on a representation."""
     scales = _scales(rep.points, 1.0, seen.labelled.weights) if length_scales is None else given_factors(length_scales)
     # Length scales relative to the longest: coordinates of a moderate size neither overflow nor underflow.
-    return [_ladder(rep, RBF(scales[0]), scales / scales[0], member.alphas)]
+    return _ladder(rep, RBF(scales[0]), scales / scales[0], alphas)
+
+
+def _honest(ladder: Ladder, transform: Any, seen: Representations) -> Ladder:
+    """The ladder, cross-fitted if a user's transformer uses labels and classes can be told apart in every fold."""
+    labelled = seen.labelled
+    corrects_itself = hasattr(transform, "left_out")
+    if isinstance(transform, str) or corrects_itself or not uses_labels(transform) or labelled.n_classes > COLUMNS:
+        return ladder
+    transforms, fold = fitted_without(lambda some: Transformer.fitted_to(transform, some.X, some.y), labelled)
+    return cross_fitted(ladder, transforms, fold)
+
+
+def cross_fitted(ladder: Ladder, transforms: tuple[Any, ...], fold: NDArray) -> CrossFitted:
+    """A ladder of which rows of each fold see another transformer."""
+    return CrossFitted(**vars(ladder), transforms=transforms, fold=fold)
+
+
+def _relevant(seen: Representations, length_scales) -> list[Ladder]:
+    """Columns multiplied by what gradients say that they are worth, unless that is no better than standardised ones."""
+    labelled = seen.labelled
+    n, d = labelled.X.shape
+    if sparse.issparse(labelled.X) or d == 1 or labelled.n_classes > COLUMNS or n < RELEVANT_ROWS:
+        return []
+    scaler = _standardised(seen.numbers, labelled.y, labelled.weights) if seen.numbers.shape[1] else None
+    units = np.ones(d)
+    if scaler is not None:
+        units[: len(scaler.scale_)] = scaler.scale_
+    Z = (winsorised(labelled.X) / units).astype(float)
+    if not np.isfinite(Z).all() or np.abs(Z).max() > LARGE:
+        return []
+    fold = folds_of(labelled.y, number_of_folds(n))
+    metrics = relevances(Z, labelled.y, labelled.counts, labelled.n_classes, fold)
+    if metrics is None:
+        return []
+    mean = np.mean(metrics, axis=0)
+    rep = Representation(RELEVANT, _scaled_by(units / mean, labelled.X), labelled.X)
+    ladder = _at_useful_scales(rep, seen, length_scales, ALPHAS)
+    of_folds = tuple(_scaled_by(units / each, labelled.X) for each in metrics)
+    return [replace(cross_fitted(ladder, of_folds, fold), relevance=mean)]
+
+
+def _scaled_by(scale: NDArray, X: Any) -> StandardScaler:
+    """The points divided by a number for each column."""
+    scaler = StandardScaler(with_mean=False).fit(X[:2])
+    scaler.scale_, scaler.var_ = scale, np.square(scale)
+    return scaler
 
 
 def _along_path(member: Member, seen: Representations, length_scales) -> Ladder:

@@ -10,8 +10,10 @@ from scipy.special import log_softmax
 
 from coxfield.kernels.mixture import Mixture
 from coxfield.progress import progress
-from coxfield.selection.mixture.concave import MOST_STEPS, Problem
-from coxfield.selection.mixture.loo_members import COLUMNS, member_sums, work_units
+from coxfield.selection.mixture.concave import MOST_STEPS, Problem, Solution
+from coxfield.selection.mixture.cross_fitting import FOLDS, folds_of, number_of_folds, sums_of
+from coxfield.selection.mixture.free import Folded, State, candidates_of, free_kernels, free_ladders
+from coxfield.selection.mixture.loo_members import COLUMNS, work_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +22,18 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.kernels.mixture_ladder import Ladder
-    from coxfield.selection.mixture.concave import Solution
+    from coxfield.selection.mixture.free import Freed
     from coxfield.selection.mixture.loo_members import MemberSums
 
 FAINT = 1e-6  # nats: evidence that no probability shows
 NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
+MOST_FREE_ROWS = 3000  # of them by which weights of single points are found
+FREE_ROWS = 50  # with fewer, no point has a weight of its own
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
 NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
-FOLDS = 5
+FREE = ", free weights"  # after the name of a representation
 FASTER = "float32 points or fewer length_scales take less time"
 
 
@@ -53,6 +57,7 @@ def learn_mixture(
     learn_mean: bool = True,
     verbose: int = 0,
     known: Mixture | None = None,
+    free: bool = False,
 ) -> LearnedMixture:
     """The mixture of a bank that leave-one-out prefers.
 
@@ -67,14 +72,19 @@ def learn_mixture(
         Above 0, show the progress.
     known : Mixture, optional
         A mixture whose ladders are the bank, and whose reference points are the labelled points. It gets other weights.
+    free : bool
+        Whether points may also have weights of their own.
     """
     members = sum(ladder.weights.size for ladder in bank)
+    free = free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS
     rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
     units = work_units(labelled, bank, rows)
-    fold = _folds(labelled.y) if len(rows) == len(labelled) and _nested(labelled, members) else None
+    nested = len(rows) == len(labelled) and _nested(labelled, members)
+    n_folds = number_of_folds(len(labelled)) if free else FOLDS
+    fold = folds_of(labelled.y, n_folds) if free or nested else None
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
-        found = member_sums(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
+        found = sums_of(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
     # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
     counts = labelled.counts[rows] * (len(labelled) / len(rows))
     title = f"weights of {members} covariances, {MOST_STEPS} steps at most"
@@ -87,14 +97,106 @@ def learn_mixture(
         solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
     if not solution.weights.any():
         solution = _faintest(problem, solution)
-    mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
+    judged, given = problem, None
     scores = problem.scores(problem.vector(solution))
     if fold is not None:
-        for k in range(fold.max() + 1):
-            others = _without(found, fold, k, counts, centre).solve(learn_mean=learn_mean)
-            scores[fold == k] = problem.scores(problem.vector(others))[fold == k]
-    error, log_loss = _averages(scores, problem)
-    return LearnedMixture(mixture, solution.mean, _table(mixture, found, solution), error, log_loss)
+        some = _rows(len(rows), 1, MOST_FREE_ROWS)
+        if len(some) < len(rows):
+            rows, counts = rows[some], counts[some] * (len(rows) / len(some))
+            found = replace(found, y=found.y[some], sums=found.sums[:, some], by_fold=found.by_fold[:, some])
+            judged = Problem.of(found.sums, found.y, counts, centre, None, found.at_copies, CAUTION)
+        fold = fold[rows]
+        parts = [_without(found, fold, k, counts, centre) for k in range(fold.max() + 1)]
+        if free:
+            given, scores = _Freeing(labelled, bank, rows, found, learn_mean).best(judged, parts, fold, solution)
+        else:
+            for k, part in enumerate(parts):
+                others = part.solve(learn_mean=learn_mean)
+                scores[fold == k] = judged.scores(judged.vector(others))[fold == k]
+    solution = solution if given is None else given.solution
+    mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
+    mixture = mixture if given is None else _with_free(mixture, given.ladders)
+    evidence = _evidence(found.sums, solution.weights)[solution.weights > 0]
+    evidence = evidence if given is None else np.concatenate([evidence, given.evidence])
+    error, log_loss = _averages(scores, judged)
+    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Weights of points of their own beside tied weights."""
+
+    solution: Solution
+    """Tied weights, and means."""
+    ladders: list[Ladder]
+    """Free ladders, with weights that may be zero."""
+    evidence: NDArray
+    """How far apart the class sums of each free kernel with weights are, on average over the rows."""
+
+
+@dataclass(frozen=True)
+class _Freeing:
+    """Gives points weights of their own, beside the tied members of a bank."""
+
+    labelled: Labelled
+    bank: Sequence[Ladder]
+    rows: NDArray
+    found: MemberSums
+    learn_mean: bool
+
+    def best(
+        self, problem: Problem, parts: list[Problem], fold: NDArray, solution: Solution
+    ) -> tuple[_Given | None, NDArray]:
+        """The optimum with free weights, None if they are not better than none; and scores by folds."""
+        labelled, ladders = self.labelled, free_ladders(self.bank)
+        candidates = candidates_of(labelled.y, sum(len(ladder.factors) for ladder in ladders), len(self.rows))
+        ladders, kernels = free_kernels(labelled, ladders, self.rows, candidates)
+        n_members = len(kernels)
+        whole_fold = folds_of(labelled.y, number_of_folds(len(labelled)))
+        classes, of_candidates = labelled.y[candidates], whole_fold[candidates]
+        folded = Folded.of(problem, parts, fold, kernels, classes, of_candidates, learn_mean=self.learn_mean)
+        vector = problem.vector(solution)
+        start = State(vector[: problem.n_members], np.empty(0, int), np.empty(0), solution.mean)
+        freed = folded.best(start)
+        if not len(freed.state.beta):
+            return None, freed.scores
+        state = self._pruned(folded, freed, problem)
+        beta = np.zeros((n_members, len(labelled)))
+        beta[:, candidates] = state.dense(n_members, len(candidates)) / labelled.counts[candidates]
+        ends = np.cumsum([len(ladder.factors) for ladder in ladders])[:-1]
+        given = [
+            replace(ladder, point_weights=each) for ladder, each in zip(ladders, np.split(beta, ends), strict=True)
+        ]
+        solution = Solution(state.tied / problem.scale, state.mean, folded.whole.loss(state))
+        evidence = folded.whole.free_evidence(state)[beta.any(axis=1)]
+        return _Given(solution, given, evidence), freed.scores
+
+    def _pruned(self, folded: Folded, freed: Freed, problem: Problem) -> State:
+        """The optimum without tied members that say next to nothing."""
+        of_tied = _evidence(self.found.sums, freed.state.tied / problem.scale)
+        few = of_tied > NEGLIGIBLE * (folded.whole.free_evidence(freed.state).sum() + of_tied.sum())
+        if few.sum() == np.count_nonzero(freed.state.tied):
+            return freed.state
+        some = replace(folded.whole, evidence=folded.whole.evidence[few], rate=freed.rate)
+        state = some.solve(replace(freed.state, tied=freed.state.tied[few]))
+        tied = np.zeros(len(few))
+        tied[few] = state.tied
+        return replace(state, tied=tied)
+
+
+def _with_free(mixture: Mixture, given: Sequence[Ladder]) -> Mixture:
+    """A mixture with free ladders, without length scales that have no weight."""
+    ladders, densities = list(mixture.ladders), list(mixture.log_densities or ())
+    for ladder in given:
+        assert ladder.point_weights is not None
+        kept = ladder.point_weights.any(axis=1)
+        if kept.any():
+            plain = ladder.plain
+            weights = ladder.point_weights[kept]
+            factors, none = ladder.factors[kept], np.empty((kept.sum(), 0))
+            ladders.append(replace(plain, factors=factors, weights=none, point_weights=weights))
+            densities.append(weights)
+    return replace(mixture, ladders=tuple(ladders), log_densities=tuple(densities))
 
 
 def _nested(labelled: Labelled, members: int) -> bool:
@@ -104,18 +206,6 @@ def _nested(labelled: Labelled, members: int) -> bool:
     """
     n, n_classes = len(labelled), labelled.n_classes
     return 1 < n <= NESTED and n_classes <= COLUMNS and n * n_classes * members * FOLDS <= MOST_VALUES
-
-
-def _folds(y: NDArray) -> NDArray:
-    """The fold of each row, at random. Classes of equal size were made so, and then have equal shares in every fold.
-
-    If a chance made one class larger, folds that all had its share would promise that the next rows have it too.
-    """
-    fold, chance = np.empty(len(y), int), np.random.default_rng(0).random(len(y))
-    sizes = np.bincount(y)
-    by_design = np.ptp(sizes[sizes > 0]) <= 1
-    fold[np.lexsort((chance, y)) if by_design else np.argsort(chance)] = np.arange(len(y)) % FOLDS
-    return fold
 
 
 def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: NDArray) -> Problem:
@@ -142,9 +232,9 @@ def log_shares(y: NDArray, counts: NDArray, n_classes: int) -> NDArray:
     return np.log(np.where(totals > 0, totals, 1.0) / counts.sum())
 
 
-def _rows(n: int, values: int) -> NDArray:
+def _rows(n: int, values: int, most: int = MOST_ROWS) -> NDArray:
     """The rows whose probabilities count, so many that `values` numbers for each fit into memory."""
-    most = min(MOST_ROWS, max(1, MOST_VALUES // values))
+    most = min(most, max(1, MOST_VALUES // values))
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(0).choice(n, most, replace=False))
 
 
@@ -161,12 +251,20 @@ def _faintest(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, weights=weights)
 
 
-def _shares(sums: NDArray, weights: NDArray) -> NDArray:
-    """The share of each member in the evidence: how far apart its class sums are, on average over the points."""
+def _evidence(sums: NDArray, weights: NDArray) -> NDArray:
+    """The evidence of each member: how far apart its class sums are, on average over the points."""
     evidence = np.zeros(len(sums))
     alive = np.flatnonzero(weights)
     evidence[alive] = weights[alive] * np.ptp(sums[alive], axis=2).mean(axis=1)
-    return evidence / evidence.sum() if evidence.any() else (weights > 0) / max(len(alive), 1)
+    if len(alive) and not evidence.any():  # all points say the same of all classes
+        evidence[alive] = 1 / len(alive)
+    return evidence
+
+
+def _shares(sums: NDArray, weights: NDArray) -> NDArray:
+    """The share of each member in the evidence."""
+    evidence = _evidence(sums, weights)
+    return evidence / max(evidence.sum(), np.finfo(float).tiny)
 
 
 def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, solution: Solution) -> Mixture:
@@ -174,7 +272,7 @@ def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, so
     ladders, densities = [], []
     for ladder, weights, log_q in zip(bank, _split(bank, solution), found.log_densities, strict=True):
         if weights.any():
-            ladders.append(replace(ladder, weights=weights).pruned())
+            ladders.append(replace(ladder.plain, weights=weights).pruned())
             densities.append(log_q[weights.any(axis=1)])
     return Mixture(tuple(ladders), labelled.X, labelled.weights, tuple(densities))
 
@@ -186,17 +284,30 @@ def _split(bank: Sequence[Ladder], solution: Solution) -> list[NDArray]:
     return [part.reshape(ladder.weights.shape) for ladder, part in zip(bank, parts, strict=True)]
 
 
-def _table(mixture: Mixture, found: MemberSums, solution: Solution) -> dict[str, NDArray]:
+def _table(mixture: Mixture, evidence: NDArray) -> dict[str, NDArray]:
     """The survivors in the order of the mixture, with the share of each in the evidence."""
-    shares = _shares(found.sums, solution.weights)[solution.weights > 0]
-    terms = [(ladder, f, a) for ladder in mixture.ladders for f, a in ladder.terms]
+    tied = [
+        (ladder, f, ladder.alphas[a], ladder.floors[a], ladder.weights[f, a], 0) for ladder, f, a in _terms(mixture)
+    ]
+    free = [
+        (ladder, f, 0.0, 0.0, weights.sum(), np.count_nonzero(weights))
+        for ladder in mixture.ladders
+        if ladder.point_weights is not None
+        for f, weights in enumerate(ladder.point_weights)
+    ]
+    members = tied + free
     columns: dict[str, Any] = {
-        "representation": [ladder.name for ladder, _, _ in terms],
-        "kernel": [repr(ladder.kernel(f)) for ladder, f, _ in terms],
-        "length_scale": [ladder.length_scale(f) for ladder, f, _ in terms],
-        "alpha": [ladder.alphas[a] for ladder, _, a in terms],
-        "floor": [ladder.floors[a] for ladder, _, a in terms],
-        "weight": [ladder.weights[f, a] for ladder, f, a in terms],
-        "share": shares,
+        "representation": [ladder.name + FREE * ladder.free for ladder, *_ in members],
+        "kernel": [repr(ladder.kernel(f)) for ladder, f, *_ in members],
+        "length_scale": [ladder.length_scale(f) for ladder, f, *_ in members],
+        "alpha": [alpha for _, _, alpha, *_ in members],
+        "floor": [floor for *_, floor, _, _ in members],
+        "weight": [weight for *_, weight, _ in members],
+        "support": [support for *_, support in members],
+        "share": evidence / max(evidence.sum(), np.finfo(float).tiny),
     }
     return {name: np.array(values) for name, values in columns.items()}
+
+
+def _terms(mixture: Mixture) -> list[tuple[Ladder, int, int]]:
+    return [(ladder, f, a) for ladder in mixture.ladders for f, a in ladder.terms]
