@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-import skops.io
 from sklearn.datasets import load_iris
 
 from coxfield import LGCPClassifier
+
+skops = pytest.importorskip("skops.io")
 
 OURS = ("coxfield.", "sklearn.")
 
@@ -17,7 +18,7 @@ def model():
 
 
 def types(model):
-    return skops.io.get_untrusted_types(data=skops.io.dumps(model))
+    return skops.get_untrusted_types(data=skops.dumps(model))
 
 
 def test_all_types_are_of_coxfield_and_scikit_learn(model):
