@@ -51,8 +51,14 @@ class AsGiven:
         return cls() if size == 0 or 1 / EXTREME < size < EXTREME else cls(power_of_two(size))
 
     def place(self, X):
-        """The points themselves, or divided by the power of two."""
-        return X if self.unit == 1 else X / self.unit
+        """The points themselves, or divided by the power of two, in double precision: it may be beyond single."""
+        if self.unit == 1:
+            return X
+        found, largest = X.astype(np.float64), np.finfo(float).max
+        values = found.data if sparse.issparse(found) else found
+        with np.errstate(over="ignore"):
+            np.clip(np.divide(values, self.unit, out=values), -largest, largest, out=values)
+        return found
 
 
 @dataclass(frozen=True)
