@@ -112,8 +112,7 @@ class AtRows:
     @classmethod
     def of(cls, others: NDArray, own: NDArray) -> AtRows:
         """From densities without the own term, which is exact however far the others are."""
-        with np.errstate(invalid="ignore"):  # of infinite numbers, which are equal
-            return cls(np.logaddexp(others, own), others, own)
+        return cls(np.logaddexp(others, own), others, own)
 
     def __getitem__(self, rows) -> AtRows:
         return AtRows(self.log_q[:, rows], self.others[:, rows], self.own[rows])
