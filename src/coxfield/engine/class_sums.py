@@ -121,18 +121,23 @@ def _group_sums(group: Group, queries: KernelPoints, leave_out: NDArray | None) 
 
 def _part_sums(part: Part, group: Group, queries: KernelPoints, leave_out: NDArray | None) -> list[LogSums]:
     own = np.full(len(queries), -1) if leave_out is None else part.column_of(leave_out)
-    columns, found = np.searchsorted(group.classes, part.classes), []
-    for path in queries.paths(part.points, part.weights):
-        sums = log_sums(path, path.columns_of(own), precise=True)
-        if len(part.classes) < len(group.classes):
-            every, top = np.zeros((*sums.sums.shape[:-1], len(group.classes))), sums.top
-            every[..., columns] = sums.sums
-            if top.shape[2] > 1:
-                top = np.repeat(top.max(axis=2, keepdims=True), len(group.classes), axis=2)
-                top[..., columns] = sums.top
-            sums = LogSums(top, every)
-        found.append(sums)
-    return found
+    columns = np.searchsorted(group.classes, part.classes)
+    return [
+        on_classes(log_sums(path, path.columns_of(own), precise=True), columns, len(group.classes))
+        for path in queries.paths(part.points, part.weights)
+    ]
+
+
+def on_classes(sums: LogSums, present: NDArray, n_classes: int) -> LogSums:
+    """Sums over the points of some classes, with a column for every class."""
+    if len(present) == n_classes:
+        return sums
+    every, top = np.zeros((*sums.sums.shape[:-1], n_classes)), sums.top
+    every[..., present] = sums.sums
+    if top.shape[2] > 1:
+        top = np.repeat(top.max(axis=2, keepdims=True), n_classes, axis=2)
+        top[..., present] = sums.top
+    return LogSums(top, every)
 
 
 def log_sums(path: Path, leave_out: NDArray, done=None, *, precise: bool = False) -> LogSums:

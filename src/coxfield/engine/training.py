@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coxfield.engine.cells import NearSums
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
 from coxfield.engine.training_rows import GONE
 from coxfield.kernels.mixture import Mixture, gain, lose
@@ -125,6 +126,13 @@ class Training:
         new = np.full(self.store.n_rows + 1, GONE)  # the last entry is for rows that were overwritten
         new[numbers] = np.arange(len(numbers))
         return Training(self.rows.renumbered(new), self.store.renumbered(new, numbers))
+
+    def near(self, n_near: int) -> NearSums:
+        """Class sums over near cells and a sample of the other rows. The cells are made by the first call."""
+        found = self.__dict__.get("_near")
+        if found is None or found[0] != n_near:
+            found = self.__dict__["_near"] = n_near, NearSums.of(self.store, n_near)
+        return found[1]
 
     @property
     def mixture(self) -> Mixture | None:

@@ -13,6 +13,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
+from coxfield.engine.cells import CELL
+from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import ERASING, Training
 from coxfield.engine.training_rows import TrainingRows
@@ -61,12 +63,17 @@ class ChoosesCovariance:
     length_scales: Any
     learn_mean: bool
     selection_part: float
+    exact: bool
     random_state: Any
     verbose: int
     classes_: NDArray
     mean_: NDArray
     columns_: TableColumns | None
     class_weight: Any
+    _n_pilot: int
+    _n_left_out: int
+    _n_candidates: int
+    _near_cells: int = 0
     _class_names: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
@@ -133,9 +140,21 @@ class ChoosesCovariance:
         bank = bank_of(self.kernel, home, self.length_scales, n_categories, wide=wide)
         for ladder in bank:
             check_library(ladder.covariance, labelled.X)
-        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose, free=wide)
+        dense = isinstance(labelled.X, np.ndarray) and not self.exact
+        learned = learn_mixture(
+            labelled,
+            bank,
+            self.mean_,
+            learn_mean=self.learn_mean,
+            verbose=self.verbose,
+            free=wide,
+            random=generator(0 if self.random_state is None else self.random_state) if dense else None,
+        )
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
+        drawn = learned.sampled
+        if drawn is not None:
+            self._n_pilot, self._n_left_out, self._n_candidates = drawn.n_pilot, len(drawn.rows), drawn.n_candidates
         if wide:
             found = (ladder.relevance for ladder in bank if isinstance(ladder, CrossFitted))
             relevance = next((each for each in found if each is not None), np.ones(labelled.X.shape[1]))
@@ -202,6 +221,10 @@ FITTED = (  # attributes that only some fits set
     "_arrived",
     "_changed",
     "_loo_log_probabilities",
+    "_n_pilot",
+    "_n_left_out",
+    "_n_candidates",
+    "_near_cells",
 )
 
 
@@ -215,6 +238,12 @@ def _checked_shares(priors, names: list) -> NDArray:
         raise ValueError(f"priors must have a share for each of {len(names)} classes, got {priors!r}")
     shares = np.array([positive_number(f"the prior of {name!r}", p) for name, p in zip(names, priors, strict=True)])
     return shares / shares.sum()
+
+
+NEAR_FROM = 30_000  # training rows; with fewer, predictions visit all of them
+NEAR_CELLS = (2, 4, 8, 16, 32)
+JUDGED = 500  # rows by which their number is chosen
+VISIBLE = 0.01  # share of the log loss
 
 
 class LGCPClassifier(
@@ -283,8 +312,15 @@ class LGCPClassifier(
         ratio of their weights, and the covariance is chosen as without them. "balanced" makes all classes equally
         probable beforehand: weights are inverse to the shares of the classes. Classes that a mapping does not name
         have weight 1. See `with_priors`.
+    exact : bool, default=False
+        Whether all pairs of rows count. By default, a mixture of more than 10,000 rows of dense points is learned from
+        samples, in a time that grows in proportion to their number. From 30,000 rows on, predictions visit near
+        points and a sample of the others, if that changes the leave-one-out log loss by less than 1 %. `fit_report_`
+        says what was sampled. Predictions follow this parameter when they are made: `set_params(exact=True)` makes
+        those of a fitted model exact. Contributions and guaranteed sets always are. See `docs/scaling.md`.
     random_state : int, RandomState, Generator or None, default=None
-        How the part is drawn.
+        How the part is drawn, and rows where there are many. With None, that part is another one each time, and the
+        other samples are always the same.
     n_jobs : int, default=None
         Threads. None follows `joblib.parallel_config`; outside of it, None means as many threads as the BLAS uses for
         a matrix product. -1 means all processors.
@@ -317,6 +353,10 @@ class LGCPClassifier(
     loo_error_ : float
         Leave-one-out 0-1 loss of the fitted model, set by the selection; with a mixture and more than 10,000 points, of
         10,000 drawn at random. Absent with `selection=None`: `np.mean(clf.loo_predict() != y)` computes it.
+    fit_report_ : dict of int
+        What was sampled: "n_rows", all training rows; "n_pilot", rows by which members and rows were preselected;
+        "n_left_out", rows whose leave-one-out probabilities chose the weights; "n_candidates", members among which
+        they chose; "near_cells", cells of about 1,000 points that a prediction visits. 0 if all were used.
     X_fit_, y_fit_ : the training points, and their class numbers
         Without the rows of weight zero.
     n_features_in_ : int
@@ -344,6 +384,7 @@ class LGCPClassifier(
         selection_part=1.0,
         categorical_features="from_dtype",
         class_weight=None,
+        exact=False,
         random_state=None,
         n_jobs=None,
         verbose=0,
@@ -357,6 +398,7 @@ class LGCPClassifier(
         self.selection_part = selection_part
         self.categorical_features = categorical_features
         self.class_weight = class_weight
+        self.exact = exact
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -424,10 +466,41 @@ class LGCPClassifier(
             kernels = self._mixed(some) if self.selection == "mixture" else self._chosen(some)
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
             self._hold(rows, kernels)
+            self._choose_near_cells()
             self._shift(shift)
             self._show()
             if hasattr(self, "relevance_"):
                 self.relevance_ = self._shown(self.relevance_)
+
+    def _choose_near_cells(self) -> None:
+        """How many near cells predictions visit: so few that leave-one-out does not show it; 0 for all points."""
+        rows = self._training.rows
+        n = len(rows)
+        if self.exact or not hasattr(self, "_n_pilot") or n < NEAR_FROM:
+            return
+        drawn = generator(0).choice(n, JUDGED, replace=False)
+        y, numbers, exact = rows.y[drawn], rows.numbers[drawn], None
+        for n_near in (0, *NEAR_CELLS):
+            if n_near * CELL > n / 2:
+                break
+            self._near_cells = n_near
+            logs = self._scores_of(rows_of(self.X_fit_, drawn), numbers).log_probabilities[np.arange(JUDGED), y]
+            if exact is None:
+                exact = logs
+                continue
+            change = logs - exact
+            error = abs(change.mean()) + 2 * change.std() / np.sqrt(JUDGED)
+            if error <= VISIBLE * -exact.mean():
+                return
+        del self._near_cells
+
+    @property
+    def fit_report_(self) -> dict[str, int]:
+        """What was sampled because rows are many; numbers of rows, of members and of cells."""
+        check_is_fitted(self)
+        names = ("_n_pilot", "_n_left_out", "_n_candidates", "_near_cells")
+        found = {name.lstrip("_"): int(getattr(self, name, 0)) for name in names}
+        return {"n_rows": len(self._training.rows), **found}
 
     def _shift(self, shift: NDArray) -> None:
         """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""
@@ -571,7 +644,8 @@ class LGCPClassifier(
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
-            return scores_in_parts(self._store, self._covariances, self._means, X, leave_out)
+            sums = self._training.near(self._near_cells) if self._near_cells and not self.exact else class_sums
+            return scores_in_parts(self._store, self._covariances, self._means, X, leave_out, sums)
 
     def _loo_scores(self) -> Any:
         check_is_fitted(self)

@@ -61,7 +61,8 @@ LADDER = {
     "point_weights": "fn nonnegative optional",
 }
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
-NUMBERS = {"loo_error_": 1.0, "loo_log_loss_": np.inf, "_changed": np.inf}  # likewise, from 0 to a largest one
+COUNTS = ("_changed", "_n_pilot", "_n_left_out", "_n_candidates", "_near_cells")
+NUMBERS = {"loo_error_": 1.0, "loo_log_loss_": np.inf, **dict.fromkeys(COUNTS, np.inf)}  # likewise, from 0 to a largest
 NEEDED = ("X_fit_", "y_fit_", "classes_", "mean_", "kernel_", "n_features_in_", "_weights")
 KNOWN = {*PARAMETERS, *NEEDED, *MODEL, *TABLES, *NUMBERS, "columns_", "feature_names_in_"}
 HEADER = ("version", "target", "features", "id_column")
@@ -117,7 +118,8 @@ def checked_state(parts: dict[str, Any]) -> dict[str, Any]:
             _check_table(state[name], name)
     for name in NUMBERS.keys() & state:
         require(is_number(state[name]) and 0 <= state[name] <= NUMBERS[name], f"{name} is {quoted(state[name])}")
-    require(is_integer(state.get("_changed", 0)), "_changed is not an integer")
+    for name in COUNTS:
+        require(is_integer(state.get(name, 0)), f"{name} is not an integer")
     given, used = checked_parameters(state), _used_kernels(state, classes)
     return {**state, **given, "kernel_": used}
 

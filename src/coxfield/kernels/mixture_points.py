@@ -57,6 +57,21 @@ def _free_paths(rows: LadderPoints, columns: LadderPoints, point_weights: NDArra
     return found
 
 
+def ladder_paths(rows: LadderPoints, columns: LadderPoints, weights: Any, *, dense: bool) -> list[Path]:
+    """The sums of one ladder over columns with known densities; `dense` says if they give the densities of rows."""
+    ladder = columns.ladder
+    if ladder.free:
+        assert columns.known is not None
+        return _free_paths(rows, columns, columns.known, weights)
+    # A ladder without weights has a sum all the same.
+    own = [weights] * bool((dense and ladder.alphas.any()) or not ladder.weights.any())
+    layers = [
+        [*own, *(weights.scaled(columns.column_factors(f, a)) for a in np.flatnonzero(of_factor))]
+        for f, of_factor in enumerate(ladder.weights)
+    ]
+    return [Path(rows.points, columns.points, ladder.factors, layers)]
+
+
 class MixtureForm(Covariance, Protocol):
     """What points ask of their mixture; see `coxfield.kernels.mixture.Mixture`."""
 
@@ -299,20 +314,9 @@ class MixturePoints(PlainPoints):
         are not divided by anything, it is the density of these points. A free ladder has a path for each length scale,
         along the points that have a weight there.
         """
-        found = []
-        for k, points in enumerate(columns.ladders):
-            ladder = points.ladder
-            if ladder.free:
-                found += _free_paths(self.ladders[k], points, columns.log_densities[k], weights)
-                continue
-            dense = (columns.whole or columns.shard) and ladder.alphas.any()
-            own = [weights] * bool(dense or not ladder.weights.any())  # a ladder without weights has a sum all the same
-            known = replace(points, known=columns.log_densities[k])
-            layers = [
-                [*own, *(weights.scaled(known.column_factors(f, a)) for a in np.flatnonzero(of_factor))]
-                for f, of_factor in enumerate(ladder.weights)
-            ]
-            found.append(Path(self.ladders[k].points, points.points, ladder.factors, layers))
+        found, dense = [], columns.whole or columns.shard
+        for mine, points, log_q in zip(self.ladders, columns.ladders, columns.log_densities, strict=True):
+            found += ladder_paths(mine, replace(points, known=log_q), weights, dense=dense)
         return found
 
     def total(self, sums: Sequence[LogSums]) -> LogSums:

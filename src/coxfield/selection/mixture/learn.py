@@ -7,13 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_softmax
+from sklearn.utils import gen_batches
 
+from coxfield.engine.cells import sampled_rows
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.store import store_bound
 from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.per_class import PerClass
 from coxfield.progress import progress
 from coxfield.selection.mixture.concave import MOST_STEPS, Problem, Solution
 from coxfield.selection.mixture.cross_fitting import FOLDS, folds_of, number_of_folds, sums_of
 from coxfield.selection.mixture.free import Folded, State, candidates_of, free_kernels, free_ladders
 from coxfield.selection.mixture.loo_members import COLUMNS, work_units
+from coxfield.selection.mixture.sampling import (
+    LEFT_OUT,
+    MANY,
+    OF_CLASS,
+    OF_CLASS_IN_POOL,
+    PILOT,
+    POOL,
+    ManyPoints,
+    beside,
+    informative_rows,
+    of_rows,
+    positions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +56,20 @@ FASTER = "float32 points or fewer length_scales take less time"
 
 
 @dataclass(frozen=True)
+class Sampled:
+    """What was drawn where rows are many."""
+
+    rows: NDArray
+    """The rows that were left out."""
+    counts: NDArray
+    """How many rows each of them stands for, times its weight."""
+    n_pilot: int
+    """Number of rows of the pilot."""
+    n_candidates: int
+    """Number of members that it left."""
+
+
+@dataclass(frozen=True)
 class LearnedMixture:
     """A mixture with its means, and what the bank had to say."""
 
@@ -47,6 +79,8 @@ class LearnedMixture:
     """The surviving members, see `LGCPClassifier.mixture_`."""
     loo_error: float
     loo_log_loss: float
+    sampled: Sampled | None = None
+    """What was drawn, if not all pairs of rows were summed."""
 
 
 def learn_mixture(
@@ -58,6 +92,7 @@ def learn_mixture(
     verbose: int = 0,
     known: Mixture | None = None,
     free: bool = False,
+    random: np.random.Generator | None = None,
 ) -> LearnedMixture:
     """The mixture of a bank that leave-one-out prefers.
 
@@ -74,29 +109,28 @@ def learn_mixture(
         A mixture whose ladders are the bank, and whose reference points are the labelled points. It gets other weights.
     free : bool
         Whether points may also have weights of their own.
+    random : numpy.random.Generator, optional
+        How rows are drawn if there are many, so that the time grows in proportion to their number. Without it, all
+        pairs of rows count.
     """
-    members = sum(ladder.weights.size for ladder in bank)
     free = free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS
-    rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
+    whole_bank, drawn = bank, None
+    if random is not None and known is None and len(labelled) > MANY:
+        drawn = _drawn(labelled, bank, centre, random, learn_mean=learn_mean, verbose=verbose)
+        labelled, bank, rows, counts = drawn.labelled, drawn.bank, drawn.rows, drawn.counts
+    members = sum(ladder.weights.size for ladder in bank)
+    if drawn is None:
+        rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
+        # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
+        counts = labelled.counts[rows] * (len(labelled) / len(rows))
     units = work_units(labelled, bank, rows)
     nested = len(rows) == len(labelled) and _nested(labelled, members)
     n_folds = number_of_folds(len(labelled)) if free else FOLDS
     fold = folds_of(labelled.y, n_folds) if free or nested else None
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
         found = sums_of(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
-    # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
-    counts = labelled.counts[rows] * (len(labelled) / len(rows))
-    title = f"weights of {members} covariances, {MOST_STEPS} steps at most"
-    with progress(title, MOST_STEPS, verbose, FASTER, at_most=True) as done:
-        offset = found.offset(centre)
-        problem = Problem.of(found.sums, found.y, counts, centre, offset, found.at_copies, CAUTION)
-        solution = problem.solve(learn_mean=learn_mean, done=done)
-    few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
-    if few.sum() < np.count_nonzero(solution.weights):
-        solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
-    if not solution.weights.any():
-        solution = _faintest(problem, solution)
+    problem, solution = _solved(found, counts, centre, learn_mean=learn_mean, verbose=verbose)
     judged, given = problem, None
     scores = problem.scores(problem.vector(solution))
     if fold is not None:
@@ -108,7 +142,8 @@ def learn_mixture(
         fold = fold[rows]
         parts = [_without(found, fold, k, counts, centre) for k in range(fold.max() + 1)]
         if free:
-            given, scores = _Freeing(labelled, bank, rows, found, learn_mean).best(judged, parts, fold, solution)
+            freeing = _Freeing(labelled, whole_bank, rows, found, learn_mean)
+            given, scores = freeing.best(judged, parts, fold, solution)
         else:
             for k, part in enumerate(parts):
                 others = part.solve(learn_mean=learn_mean)
@@ -119,7 +154,79 @@ def learn_mixture(
     evidence = _evidence(found.sums, solution.weights)[solution.weights > 0]
     evidence = evidence if given is None else np.concatenate([evidence, given.evidence])
     error, log_loss = _averages(scores, judged)
-    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss)
+    sampled = None if drawn is None else Sampled(rows, counts, drawn.n_pilot, members)
+    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss, sampled)
+
+
+def _solved(
+    found: MemberSums, counts: NDArray, centre: NDArray, *, learn_mean: bool, verbose: int
+) -> tuple[Problem, Solution]:
+    """The concave problem of some class sums, and its solution without members that say next to nothing."""
+    title = f"weights of {len(found.sums)} covariances, {MOST_STEPS} steps at most"
+    with progress(title, MOST_STEPS, verbose, FASTER, at_most=True) as done:
+        offset = found.offset(centre)
+        problem = Problem.of(found.sums, found.y, counts, centre, offset, found.at_copies, CAUTION)
+        solution = problem.solve(learn_mean=learn_mean, done=done)
+    few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
+    if few.sum() < np.count_nonzero(solution.weights):
+        solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
+    if not solution.weights.any():
+        solution = _faintest(problem, solution)
+    return problem, solution
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a pilot has drawn."""
+
+    labelled: ManyPoints
+    bank: list[Ladder]
+    """The members that are worth a look."""
+    rows: NDArray
+    """The rows that are left out."""
+    counts: NDArray
+    """How many rows each of them stands for, times its weight."""
+    n_pilot: int
+
+
+def _drawn(
+    labelled: Labelled,
+    bank: Sequence[Ladder],
+    centre: NDArray,
+    random: np.random.Generator,
+    *,
+    learn_mean: bool,
+    verbose: int,
+) -> _Drawn:
+    """Candidates, and rows to be left out, by a fit to a few thousand rows."""
+    some, stand_for = sampled_rows(labelled.y, PILOT, random, OF_CLASS)
+    counts = labelled.counts[some] * stand_for
+    counts *= len(some) / counts.sum()
+    pilot = replace(labelled[some], weights=counts.astype(labelled.X.dtype))
+    of_pilot, every = [of_rows(ladder, some) for ladder in bank], np.arange(len(some))
+    with progress("leave-one-out sums of a pilot", work_units(pilot, bank, every), verbose, FASTER) as done:
+        found = sums_of(pilot, of_pilot, every, done)
+    _, solution = _solved(found, counts, centre, learn_mean=learn_mean, verbose=0)
+    mixture = _survivors(pilot, of_pilot, found, solution)
+    pool, pool_counts = sampled_rows(labelled.y, POOL, random, OF_CLASS_IN_POOL)
+    probability = _label_probabilities(pilot, mixture, solution.mean, labelled[pool], positions(pool, some))
+    candidates = beside(bank, _split(bank, solution))
+    values = sum(ladder.weights.size for ladder in candidates) * min(labelled.n_classes, COLUMNS)
+    most = max(1, min(LEFT_OUT, MOST_VALUES // values))
+    rows, row_counts = informative_rows(probability, pool_counts * labelled.counts[pool], most, random)
+    seed = int(random.integers(2**32))
+    return _Drawn(ManyPoints.of(labelled, seed), candidates, pool[rows], row_counts, len(some))
+
+
+def _label_probabilities(pilot: Labelled, mixture: Mixture, mean: NDArray, asked: Labelled, own: NDArray) -> NDArray:
+    """The probability of each label by the fit to a pilot; `own` is the place in the pilot that does not count."""
+    covariances: PerClass = PerClass.shared_by(mixture, pilot.n_classes)
+    store = store_bound([mixture.bind_reference()], pilot.y, covariances, pilot.weights)
+    found = np.empty(len(asked))
+    for part in gen_batches(len(asked), MOST_ROWS):
+        scores = class_sums(store, asked.X[part], own[part]).values + mean
+        found[part] = np.exp(log_softmax(scores, axis=1))[np.arange(len(scores)), asked.y[part]]
+    return found
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,18 @@ class AtRows:
 class Here:
     """Labelled points that are all in one place, where the sums of one ladder after the other are taken."""
 
+    density_at_rows = False
+    """Whether the densities of the points that are left out are summed together with their class sums."""
+
     def __init__(self, labelled: Labelled, bank: Sequence[Ladder], rows: NDArray, done, known) -> None:
-        self.labelled, self.bank, self.rows, self.done, self.known = labelled, bank, rows, done, known
-        self._densities: dict[int, AtRows] = {}
+        self.labelled: Any = labelled
+        self.bank, self.rows, self.done, self.known = bank, rows, done, known
+        self._log_q: dict[int, NDArray] = {}
+        self._at_rows: dict[int, AtRows] = {}
+
+    def log_others(self, points: LadderPoints, counts: NDArray, y: NDArray) -> NDArray:
+        """log of the density of each point without its own term, shape (F, n)."""
+        return _log_others(points, counts, self.done)
 
     def neighbours_among(self) -> tuple[list[LadderPoints], NDArray, NDArray]:
         """Points in every representation, their labels, and which of them are left out."""
@@ -135,7 +144,7 @@ class Here:
         points, counts = self.bank[k].bind(self.labelled.X, order), self.labelled.counts[order]
         own = np.log(counts) + np.log(points.points.diagonal())
         if self.known is None:
-            found = AtRows.of(_log_others(points, counts, self.done), own)
+            found = AtRows.of(self.log_others(points, counts, self.labelled.y[order]), own)
         else:
             log_q = self.known[k][:, order]
             with np.errstate(divide="ignore"):  # a point without any other
@@ -143,18 +152,19 @@ class Here:
             if self.done is not None:
                 self.done(len(self.labelled))
         place = np.argsort(order)
-        self._densities[k] = found[place]
-        queries = points[place[self.rows]]
-        return ladder_layers(points, counts, found.log_q, queries, self.rows, place[self.rows], columns, self.done)
+        at = place[self.rows]
+        self._log_q[k], self._at_rows[k] = found.log_q[:, place], found[at]
+        again = self.density_at_rows
+        return ladder_layers(points, counts, found.log_q, points[at], self.rows, at, columns, self.done, again=again)
 
     def at_rows(self, k: int) -> AtRows:
         """The densities of the points that are left out."""
-        return self._densities[k][self.rows]
+        return self._at_rows[k]
 
     @property
     def log_densities(self) -> tuple[NDArray, ...]:
         """log q of every labelled point, shape (F, n) for each ladder."""
-        return tuple(self._densities[k].log_q for k in range(len(self.bank)))
+        return tuple(self._log_q[k] for k in range(len(self.bank)))
 
 
 def _contenders(banks: Sequence[LadderPoints], y: NDArray, rows: NDArray) -> NDArray:
@@ -299,6 +309,8 @@ def ladder_layers(
     columns: _Columns,
     done=None,
     groups: NDArray | None = None,
+    *,
+    again: bool = False,
 ) -> LogSums:
     """Class sums of one ladder over labelled points at others, one layer per power of the density.
 
@@ -316,6 +328,9 @@ def ladder_layers(
     done : function, optional
     groups : array, optional
         The group of each of `points`; by default they are all labelled points.
+    again : bool
+        Whether the last layer is the density of the points that are left out. It always is if their distances are not
+        those by which it was computed.
     """
     ladder, kernel_points = points.ladder, points.points
     groups = columns.groups[columns.order] if groups is None else groups
@@ -323,7 +338,7 @@ def ladder_layers(
     weights = Segments(starts, counts.astype(kernel_points.dtype))
     queries = mine.left_out(rows)
     # Distances that change when a point is left out change its density too, which is then summed again.
-    again, n_alphas = queries is not mine, len(ladder.alphas)
+    again, n_alphas = again or queries is not mine, len(ladder.alphas)
     factors = [[np.exp(-ladder.log_divisor(a, each)) for a in range(n_alphas)] for each in log_q]
     width = len(present) if columns.contenders is None else COLUMNS
     found = LogSums(np.zeros((len(log_q), len(rows), 1)), np.zeros((len(log_q), n_alphas + again, len(rows), width)))

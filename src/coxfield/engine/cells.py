@@ -1,0 +1,254 @@
+"""Sums over many points without a visit to each: near points one by one, far points by a sample that stands for all.
+
+Points are divided into cells by halving: a cell is cut at the median along its longest direction until it is small. So
+cells have equal numbers of points, and making them takes n log n steps. All points in a cell have the same *near*
+cells. Of all other points only a sample counts, each of them for as many as it stands for:
+
+    sum over near points + sum over sampled far points / (share that was drawn of their class)
+
+The kernel is smooth where points are far, so the second sum has a small error. It is unbiased whatever is near.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from coxfield import threads
+from coxfield.engine.class_sums import ClassSums, log_sums, on_classes, queries_of, total
+from coxfield.engine.weights import Segments, over_rows
+from coxfield.kernels.mixture_ladder import log_totals
+from coxfield.kernels.mixture_points import MixturePoints, ladder_paths
+from coxfield.kernels.protocol import LogSums
+from coxfield.kernels.radial import RadialPoints
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from coxfield.engine.store import Part, Store
+    from coxfield.kernels.mixture_ladder import LadderPoints
+
+DIRECTION_ROWS = 256  # points of a cell by which its longest direction is found
+DIRECTION_STEPS = 4  # of the power method: any long direction does
+LEAST = 32  # points of each class in a sample; all, if there are fewer
+BLOCK = 16  # cells that a thread takes at a time
+CELL, FAR = 1024, 4000  # points of a cell and of the sample, for predictions
+
+
+def sampled_rows(y: NDArray, count: int, random: np.random.Generator, least: int = LEAST) -> tuple[NDArray, NDArray]:
+    """Rows drawn at random within classes, ascending, and how many rows of its class each stands for.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        Class numbers.
+    count : int
+        How many rows to draw. There are more if rare classes need them.
+    random : numpy.random.Generator
+    least : int
+        Rows of each class, if it has so many.
+    """
+    sizes = np.bincount(y)
+    wanted = np.minimum(sizes, np.maximum(np.ceil(sizes * (count / len(y))).astype(int), least))
+    # The first of each class in a random order of all rows.
+    shuffled = random.permutation(len(y))
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    rank = np.arange(len(y)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows = np.sort(by_class[rank < wanted[y[by_class]]])
+    return rows, sizes[y[rows]] / wanted[y[rows]]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Points of one representation in cells, and a sample of them."""
+
+    order: NDArray
+    """All points, cell by cell."""
+    starts: NDArray
+    """First place of each cell in `order`, and at last the number of points."""
+    centres: NDArray
+    n_near: int
+    """Number of cells whose points are visited one by one."""
+    far: NDArray
+    """The sample, ascending."""
+    far_counts: NDArray
+    """How many points each of them stands for."""
+
+    @classmethod
+    def of(cls, points: RadialPoints, size: int, n_near: int, sample: tuple[NDArray, NDArray]) -> Cells:
+        """Cells of at most `size` points, of which `n_near` are near."""
+        Z = points.points.coordinates
+        order, starts = _halved(Z, size)
+        centres = np.stack([Z[order[a:b]].mean(axis=0) for a, b in pairwise(starts)])
+        return cls(order, starts, centres, min(n_near, len(centres)), *sample)
+
+    def __len__(self) -> int:
+        return len(self.centres)
+
+    @cached_property
+    def cell_of(self) -> NDArray:
+        """The cell of each point."""
+        found = np.empty(len(self.order), np.int32)
+        found[self.order] = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        return found
+
+    @cached_property
+    def _near(self) -> NDArray:
+        """The near cells of each cell, itself among them, shape (cells, n_near)."""
+        distances = _distances(self.centres, self.centres)
+        np.fill_diagonal(distances, -np.inf)
+        return np.argpartition(distances, self.n_near - 1, axis=1)[:, : self.n_near]
+
+    def members(self, cell: int) -> NDArray:
+        """The points of a cell."""
+        return self.order[self.starts[cell] : self.starts[cell + 1]]
+
+    def nearest(self, points: RadialPoints) -> NDArray:
+        """The cell with the nearest centre to each of some points."""
+        return _distances(points.points.coordinates, self.centres).argmin(axis=1)
+
+    def columns(self, cell: int) -> tuple[NDArray, NDArray]:
+        """The points that count for queries in a cell, ascending, and for how many each counts."""
+        near = self._near[cell]
+        close = np.concatenate([self.members(each) for each in near])
+        away = ~np.isin(self.cell_of[self.far], near)
+        columns = np.concatenate([close, self.far[away]])
+        counts = np.concatenate([np.ones(len(close)), self.far_counts[away]])
+        order = np.argsort(columns)
+        return columns[order], counts[order]
+
+
+def _halved(Z: NDArray, size: int) -> tuple[NDArray, NDArray]:
+    """Points in an order such that cells are contiguous, and where each cell starts."""
+    order, starts, waiting = np.arange(len(Z)), [len(Z)], [(0, len(Z))]
+    while waiting:
+        start, stop = waiting.pop()
+        if stop - start <= size:
+            starts.append(start)
+            continue
+        some = order[start:stop]
+        rows = Z[some]
+        along = rows @ _long_direction(rows[:: max(1, len(rows) // DIRECTION_ROWS)])
+        half = len(some) // 2
+        order[start:stop] = some[np.argpartition(along, half)]
+        waiting += [(start, start + half), (start + half, stop)]
+    return order, np.sort(starts)
+
+
+def _long_direction(rows: NDArray) -> NDArray:
+    """A direction in which points lie far apart."""
+    rows = rows - rows.mean(axis=0)
+    direction = rows[np.argmax(np.square(rows).sum(axis=1))]
+    for _ in range(DIRECTION_STEPS):
+        size = np.abs(direction).max(initial=0)
+        direction = rows.T @ (rows @ (direction / (size or 1)))
+    return direction / (np.abs(direction).max(initial=0) or 1)
+
+
+def _distances(a: NDArray, b: NDArray) -> NDArray:
+    """Squared distances up to a constant per row."""
+    found = a @ (-2 * b.T)
+    found += np.square(b).sum(axis=1)
+    return found
+
+
+def near_log_others(points: LadderPoints, counts: NDArray, cells: Cells, done=None) -> NDArray:
+    """log of the density of each point without its own term, by near points and a sample of others, shape (F, n)."""
+    found = np.empty((len(points.ladder.factors), len(points)))
+
+    def work(some: slice) -> None:
+        for cell in range(some.start, some.stop):
+            rows, (columns, stands_for) = cells.members(cell), cells.columns(cell)
+            weights = (counts[columns] * stands_for).astype(points.points.dtype)
+            found[:, rows] = log_totals(points[rows], points[columns], weights, np.searchsorted(columns, rows))
+            if done is not None:
+                done(len(rows))
+
+    over_rows(work, len(cells), BLOCK)
+    return found
+
+
+def has_cells(points: LadderPoints) -> bool:
+    """Whether points of a ladder can be divided into cells: dense coordinates of NumPy, and weights that they share."""
+    dense = isinstance(points.points, RadialPoints) and isinstance(points.points.points.coordinates, np.ndarray)
+    return dense and not points.ladder.free
+
+
+@dataclass(frozen=True)
+class NearSums:
+    """Class sums over all labelled points of a learned mixture, most of which are not visited.
+
+    One sum at many queries is that of their cell over a few thousand points, with the weights for which these count.
+    """
+
+    store: Store
+    cells: tuple[Cells | None, ...]
+    """One for each ladder; None if all its points are visited."""
+
+    @classmethod
+    def of(cls, store: Store, n_near: int) -> NearSums:
+        """Divide the points of a store, which are in one part."""
+        (part,) = store.groups[0].parts
+        assert isinstance(part.points, MixturePoints)
+        assert isinstance(part.weights, Segments)
+        sizes = np.diff([*part.weights.starts, len(part.rows)])
+        sample = sampled_rows(np.repeat(np.arange(len(sizes)), sizes), FAR, np.random.default_rng(0))
+        cells = (
+            Cells.of(points.points, CELL, n_near, sample) if has_cells(points) else None
+            for points in part.points.ladders
+        )
+        return cls(store, tuple(cells))
+
+    def __call__(self, store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
+        """`class_sums` of new points; `store` is the one that was divided."""
+        assert store is self.store
+        (group,), (queries,) = store.groups, queries_of(store, X, leave_out)
+        (part,), n = group.parts, X.shape[0]
+        own = np.full(n, -1) if leave_out is None else part.column_of(leave_out)
+        columns: Any = part.points
+        found: list[LogSums] = []
+        for mine, others, of_ladder in zip(queries.ladders, columns.ladders, self.cells, strict=True):  # type: ignore[union-attr]
+            if of_ladder is None:
+                paths = ladder_paths(mine, others, part.weights, dense=True)
+                found += [log_sums(path, path.columns_of(own), precise=True) for path in paths]
+            else:
+                found.append(_near_ladder(mine, others, part, of_ladder, own))
+        present = np.searchsorted(group.classes, part.classes)
+        sums = [on_classes(each, present, len(group.classes)) for each in found]
+        return total(store.groups, [queries], n, store.n_classes, [sums])
+
+
+def _near_ladder(queries: LadderPoints, columns: LadderPoints, part: Part, cells: Cells, leave_out: NDArray) -> LogSums:
+    """The sums of one ladder, cell by cell."""
+    mine = cells.nearest(queries.points)
+    order = np.argsort(mine, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(mine[order])) + 1)
+    found: list = [None] * len(groups)
+    all_weights = part.weights
+    assert isinstance(all_weights, Segments)
+
+    def work(some: slice) -> None:
+        for g in range(some.start, some.stop):
+            rows = groups[g]
+            near, stands_for = cells.columns(int(mine[rows[0]]))
+            weights, present = all_weights.restricted(near, stands_for)
+            (path,) = ladder_paths(queries[rows], columns[near], weights, dense=True)
+            left = leave_out[rows]
+            place = np.minimum(np.searchsorted(near, left), len(near) - 1)
+            sums = log_sums(path, np.where(near[place] == left, place, -1), precise=True)
+            found[g] = on_classes(sums, present, len(part.classes))
+
+    with threads.limit(1):
+        over_rows(work, len(groups), BLOCK)
+    return _in_order(found, order)
+
+
+def _in_order(parts: list[LogSums], order: NDArray) -> LogSums:
+    """Sums of groups of rows as those of all rows."""
+    place, width = np.argsort(order), max(part.top.shape[2] for part in parts)
+    top = np.concatenate([np.broadcast_to(each.top, (*each.top.shape[:2], width)) for each in parts], axis=1)
+    return LogSums(top[:, place], np.concatenate([each.sums for each in parts], axis=2)[:, :, place])

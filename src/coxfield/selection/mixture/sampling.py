@@ -1,0 +1,133 @@
+"""What makes learning a mixture linear in the number of points: which rows are left out, and densities by cells.
+
+A pilot on a few thousand rows says which members are worth a look and how sure each row is. The members' neighbours on
+the ladder are candidates, shorter ones above all: the best length scale shrinks as points become more. Rows with an
+uncertain label teach most about weights, so they are drawn more often and count less. They meet all points. Only the
+densities of the points themselves, of which there are n, are sums over near points and a sample of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from coxfield.engine.cells import Cells, has_cells, near_log_others, sampled_rows
+from coxfield.engine.store import Labelled
+from coxfield.selection.mixture.cross_fitting import CrossFitted
+from coxfield.selection.mixture.loo_members import Here
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from coxfield.kernels.mixture_ladder import Ladder, LadderPoints
+
+MANY = 10_000  # with fewer rows all pairs take little more time
+PILOT, OF_CLASS = 4000, 5  # rows of the pilot, and of each class at least; 2,000 rows miss members on pendigits
+POOL, OF_CLASS_IN_POOL = 50_000, 200  # rows among which those that are left out are drawn
+LEFT_OUT = 8000  # rows that are left out
+LONGER, SHORTER = 1, 3  # rungs beside a member of the pilot that are candidates
+CELL, NEAR, FAR = 256, 5, 1000  # points of a cell, near cells, and points that stand for all others
+NEIGHBOURS_AMONG = 10_000  # rows among which neighbours are looked for, to know which of many classes a row may have
+
+
+@dataclass(frozen=True)
+class ManyPoints(Labelled):
+    """`Labelled` points that are so many that densities are summed by cells."""
+
+    seed: int = 0
+    """Of the samples that stand for far points."""
+
+    @classmethod
+    def of(cls, labelled: Labelled, seed: int) -> ManyPoints:
+        """The same points."""
+        return cls(labelled.X, labelled.y, labelled.n_classes, labelled.weights, seed)
+
+
+class ByCells(Here):
+    """What `member_sums` asks of labelled points, if they are many."""
+
+    labelled: ManyPoints
+    density_at_rows = True  # rows that are left out meet all points, so they know their own densities better
+
+    def log_others(self, points: LadderPoints, counts: NDArray, y: NDArray) -> NDArray:
+        """By cells, if there are coordinates."""
+        if not has_cells(points):
+            return super().log_others(points, counts, y)
+        sample = sampled_rows(y, FAR, np.random.default_rng(self.labelled.seed))
+        return near_log_others(points, counts, Cells.of(points.points, CELL, NEAR, sample), self.done)
+
+    def neighbours_among(self) -> tuple[list[LadderPoints], NDArray, NDArray]:
+        """Some points, and those that are left out."""
+        drawn, _ = sampled_rows(self.labelled.y, NEIGHBOURS_AMONG, np.random.default_rng(self.labelled.seed))
+        some = np.union1d(drawn, self.rows)
+        X, y = self.labelled[some].X, self.labelled.y[some]
+        return [ladder.bind(X) for ladder in self.bank], y, np.searchsorted(some, self.rows)
+
+
+ManyPoints.source = ByCells  # type: ignore[attr-defined]
+
+
+def of_rows(ladder: Ladder, rows: NDArray) -> Ladder:
+    """A ladder without weights whose labelled points are some of the rows."""
+    found = ladder.reindexed(rows)
+    return replace(found, fold=found.fold[rows]) if isinstance(found, CrossFitted) and found.fold is not None else found
+
+
+def beside(bank: Sequence[Ladder], members: Sequence[NDArray]) -> list[Ladder]:
+    """The rungs of a bank that are candidates, if `members` says which members of each ladder a pilot has found."""
+    found = []
+    for ladder, weights in zip(bank, members, strict=True):
+        rungs = np.flatnonzero(weights.any(axis=1))
+        near = (rungs[:, None] + np.arange(-LONGER, SHORTER + 1)).ravel()
+        kept = np.unique(near[(near >= 0) & (near < len(ladder.factors))])
+        if len(kept):
+            found.append(replace(ladder, factors=ladder.factors[kept], weights=np.zeros((len(kept), weights.shape[1]))))
+    return found
+
+
+def informative_rows(
+    probability: NDArray, pool_counts: NDArray, count: int, random: np.random.Generator
+) -> tuple[NDArray, NDArray]:
+    """Places in a pool that are drawn, ascending, and how many rows each of them stands for.
+
+    Parameters
+    ----------
+    probability : array of shape (pool,)
+        Of the label of each row of the pool, by leave-one-out.
+    pool_counts : array of shape (pool,)
+        How many rows each of them stands for.
+    count : int
+        How many to draw.
+    random : numpy.random.Generator
+    """
+    doubt = 1 - probability
+    worth = (doubt + max(doubt.mean(), np.finfo(float).tiny)) * pool_counts
+    chance = _chances(worth, count)
+    # Systematic sampling: a comb of unit width over the added-up chances has the wanted number of teeth.
+    teeth = np.ceil(np.concatenate([[0], np.cumsum(chance)]) - random.random())
+    drawn = np.flatnonzero(np.diff(teeth) > 0)
+    return drawn, pool_counts[drawn] / chance[drawn]
+
+
+def _chances(worth: NDArray, count: int) -> NDArray:
+    """Chances to be drawn, in proportion to `worth` and at most 1, that add up to a number of rows."""
+    chance = np.ones(len(worth))
+    open_ = np.arange(len(worth))
+    while len(open_) and count > len(worth) - len(open_):
+        left = count - (len(worth) - len(open_))
+        share = left * worth[open_] / worth[open_].sum()
+        if (share <= 1).all():
+            chance[open_] = share
+            break
+        open_ = open_[share < 1]
+    return chance
+
+
+def positions(values: NDArray, among: NDArray) -> NDArray:
+    """The place of each value among others, which are ascending; -1 for those that are not there."""
+    place = np.minimum(np.searchsorted(among, values), len(among) - 1)
+    return np.where(among[place] == values, place, -1)
