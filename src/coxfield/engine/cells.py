@@ -14,29 +14,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield import threads
-from coxfield.engine.class_sums import ClassSums, log_sums, on_classes, queries_of, total
-from coxfield.engine.weights import Segments, over_rows
+from coxfield.engine.weights import over_rows
 from coxfield.kernels.mixture_ladder import log_totals
-from coxfield.kernels.mixture_points import MixturePoints, ladder_paths
-from coxfield.kernels.protocol import LogSums
 from coxfield.kernels.radial import RadialPoints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.store import Part, Store
     from coxfield.kernels.mixture_ladder import LadderPoints
 
 DIRECTION_ROWS = 256  # points of a cell by which its longest direction is found
 DIRECTION_STEPS = 4  # of the power method: any long direction does
 LEAST = 32  # points of each class in a sample; all, if there are fewer
 BLOCK = 16  # cells that a thread takes at a time
-CELL, FAR = 1024, 4000  # points of a cell and of the sample, for predictions
 
 
 def sampled_rows(y: NDArray, count: int, random: np.random.Generator, least: int = LEAST) -> tuple[NDArray, NDArray]:
@@ -107,12 +101,8 @@ class Cells:
         """The points of a cell."""
         return self.order[self.starts[cell] : self.starts[cell + 1]]
 
-    def nearest(self, points: RadialPoints) -> NDArray:
-        """The cell with the nearest centre to each of some points."""
-        return _distances(points.points.coordinates, self.centres).argmin(axis=1)
-
     def columns(self, cell: int) -> tuple[NDArray, NDArray]:
-        """The points that count for queries in a cell, ascending, and for how many each counts."""
+        """The points that count for those in a cell, ascending, and for how many each counts."""
         near = self._near[cell]
         close = np.concatenate([self.members(each) for each in near])
         away = ~np.isin(self.cell_of[self.far], near)
@@ -176,79 +166,3 @@ def has_cells(points: LadderPoints) -> bool:
     """Whether points of a ladder can be divided into cells: dense coordinates of NumPy, and weights that they share."""
     dense = isinstance(points.points, RadialPoints) and isinstance(points.points.points.coordinates, np.ndarray)
     return dense and not points.ladder.free
-
-
-@dataclass(frozen=True)
-class NearSums:
-    """Class sums over all labelled points of a learned mixture, most of which are not visited.
-
-    One sum at many queries is that of their cell over a few thousand points, with the weights for which these count.
-    """
-
-    store: Store
-    cells: tuple[Cells | None, ...]
-    """One for each ladder; None if all its points are visited."""
-
-    @classmethod
-    def of(cls, store: Store, n_near: int) -> NearSums:
-        """Divide the points of a store, which are in one part."""
-        (part,) = store.groups[0].parts
-        assert isinstance(part.points, MixturePoints)
-        assert isinstance(part.weights, Segments)
-        sizes = np.diff([*part.weights.starts, len(part.rows)])
-        sample = sampled_rows(np.repeat(np.arange(len(sizes)), sizes), FAR, np.random.default_rng(0))
-        cells = (
-            Cells.of(points.points, CELL, n_near, sample) if has_cells(points) else None
-            for points in part.points.ladders
-        )
-        return cls(store, tuple(cells))
-
-    def __call__(self, store: Store, X, leave_out: NDArray | None = None) -> ClassSums:
-        """`class_sums` of new points; `store` is the one that was divided."""
-        assert store is self.store
-        (group,), (queries,) = store.groups, queries_of(store, X, leave_out)
-        (part,), n = group.parts, X.shape[0]
-        own = np.full(n, -1) if leave_out is None else part.column_of(leave_out)
-        columns: Any = part.points
-        found: list[LogSums] = []
-        for mine, others, of_ladder in zip(queries.ladders, columns.ladders, self.cells, strict=True):  # type: ignore[union-attr]
-            if of_ladder is None:
-                paths = ladder_paths(mine, others, part.weights, dense=True)
-                found += [log_sums(path, path.columns_of(own), precise=True) for path in paths]
-            else:
-                found.append(_near_ladder(mine, others, part, of_ladder, own))
-        present = np.searchsorted(group.classes, part.classes)
-        sums = [on_classes(each, present, len(group.classes)) for each in found]
-        return total(store.groups, [queries], n, store.n_classes, [sums])
-
-
-def _near_ladder(queries: LadderPoints, columns: LadderPoints, part: Part, cells: Cells, leave_out: NDArray) -> LogSums:
-    """The sums of one ladder, cell by cell."""
-    mine = cells.nearest(queries.points)
-    order = np.argsort(mine, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(mine[order])) + 1)
-    found: list = [None] * len(groups)
-    all_weights = part.weights
-    assert isinstance(all_weights, Segments)
-
-    def work(some: slice) -> None:
-        for g in range(some.start, some.stop):
-            rows = groups[g]
-            near, stands_for = cells.columns(int(mine[rows[0]]))
-            weights, present = all_weights.restricted(near, stands_for)
-            (path,) = ladder_paths(queries[rows], columns[near], weights, dense=True)
-            left = leave_out[rows]
-            place = np.minimum(np.searchsorted(near, left), len(near) - 1)
-            sums = log_sums(path, np.where(near[place] == left, place, -1), precise=True)
-            found[g] = on_classes(sums, present, len(part.classes))
-
-    with threads.limit(1):
-        over_rows(work, len(groups), BLOCK)
-    return _in_order(found, order)
-
-
-def _in_order(parts: list[LogSums], order: NDArray) -> LogSums:
-    """Sums of groups of rows as those of all rows."""
-    place, width = np.argsort(order), max(part.top.shape[2] for part in parts)
-    top = np.concatenate([np.broadcast_to(each.top, (*each.top.shape[:2], width)) for each in parts], axis=1)
-    return LogSums(top[:, place], np.concatenate([each.sums for each in parts], axis=2)[:, :, place])

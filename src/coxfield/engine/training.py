@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.cells import NearSums
 from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
 from coxfield.engine.training_rows import GONE
+from coxfield.engine.weights import Segments
 from coxfield.kernels.mixture import Mixture, gain, lose
+from coxfield.kernels.mixture_ladder import in_single
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import Radial
@@ -127,12 +129,23 @@ class Training:
         new[numbers] = np.arange(len(numbers))
         return Training(self.rows.renumbered(new), self.store.renumbered(new, numbers))
 
-    def near(self, n_near: int) -> NearSums:
-        """Class sums over near cells and a sample of the other rows. The cells are made by the first call."""
-        found = self.__dict__.get("_near")
-        if found is None or found[0] != n_near:
-            found = self.__dict__["_near"] = n_near, NearSums.of(self.store, n_near)
-        return found[1]
+    @cached_property
+    def single(self) -> Store:
+        """The store with the points of a learned mixture in single precision: sums over them take half the time.
+
+        Coordinates have been moved to the origin and scaled before, so few digits are lost. The store itself, if the
+        coordinates are beyond the numbers of that precision, or not those of NumPy.
+        """
+        (group,) = self.store.groups
+        (part,) = group.parts
+        assert isinstance(part.points, MixturePoints)
+        assert isinstance(part.weights, Segments)
+        ladders = tuple(in_single(points) for points in part.points.ladders)
+        if any(new is old for new, old in zip(ladders, part.points.ladders, strict=True)):
+            return self.store
+        points = replace(part.points, ladders=ladders)
+        held = replace(part, points=points, weights=part.weights.astype(points.dtype))
+        return replace(self.store, groups=(replace(group, parts=(held,)),))
 
     @property
     def mixture(self) -> Mixture | None:

@@ -195,10 +195,9 @@ class Segments:
         matrix[np.arange(len(columns)), segment] = self.weights[columns]
         return Shares(matrix)
 
-    def restricted(self, columns: NDArray, factors: NDArray) -> tuple[Segments, NDArray]:
-        """The weights of some columns, ascending, times factors; and the classes that they have."""
-        present, starts = np.unique(np.searchsorted(self.starts, columns, side="right") - 1, return_index=True)
-        return Segments(starts, _products(self.weights[columns], factors)), present
+    def astype(self, dtype) -> Segments:
+        """The same weights in another precision."""
+        return Segments(self.starts, self.weights.astype(dtype))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.cells import CELL
-from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import ERASING, Training
 from coxfield.engine.training_rows import TrainingRows
@@ -73,7 +71,6 @@ class ChoosesCovariance:
     _n_pilot: int
     _n_left_out: int
     _n_candidates: int
-    _near_cells: int = 0
     _class_names: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
@@ -224,7 +221,6 @@ FITTED = (  # attributes that only some fits set
     "_n_pilot",
     "_n_left_out",
     "_n_candidates",
-    "_near_cells",
 )
 
 
@@ -238,12 +234,6 @@ def _checked_shares(priors, names: list) -> NDArray:
         raise ValueError(f"priors must have a share for each of {len(names)} classes, got {priors!r}")
     shares = np.array([positive_number(f"the prior of {name!r}", p) for name, p in zip(names, priors, strict=True)])
     return shares / shares.sum()
-
-
-NEAR_FROM = 30_000  # training rows; with fewer, predictions visit all of them
-NEAR_CELLS = (2, 4, 8, 16, 32)
-JUDGED = 500  # rows by which their number is chosen
-VISIBLE = 0.01  # share of the log loss
 
 
 class LGCPClassifier(
@@ -314,10 +304,10 @@ class LGCPClassifier(
         have weight 1. See `with_priors`.
     exact : bool, default=False
         Whether all pairs of rows count. By default, a mixture of more than 10,000 rows of dense points is learned from
-        samples, in a time that grows in proportion to their number. From 30,000 rows on, predictions visit near
-        points and a sample of the others, if that changes the leave-one-out log loss by less than 1 %. `fit_report_`
-        says what was sampled. Predictions follow this parameter when they are made: `set_params(exact=True)` makes
-        those of a fitted model exact. Contributions and guaranteed sets always are. See `docs/scaling.md`.
+        samples, in a time that grows in proportion to their number, and its sums are in single precision.
+        `fit_report_` says what was sampled. Predictions follow this parameter when they are made:
+        `set_params(exact=True)` makes those of a fitted model sum in double precision. Contributions and guaranteed
+        sets always do. See `docs/scaling.md`.
     random_state : int, RandomState, Generator or None, default=None
         How the part is drawn, and rows where there are many. With None, that part is another one each time, and the
         other samples are always the same.
@@ -356,7 +346,7 @@ class LGCPClassifier(
     fit_report_ : dict of int
         What was sampled: "n_rows", all training rows; "n_pilot", rows by which members and rows were preselected;
         "n_left_out", rows whose leave-one-out probabilities chose the weights; "n_candidates", members among which
-        they chose; "near_cells", cells of about 1,000 points that a prediction visits. 0 if all were used.
+        they chose. All but the first are 0 if all pairs of rows were used.
     X_fit_, y_fit_ : the training points, and their class numbers
         Without the rows of weight zero.
     n_features_in_ : int
@@ -466,39 +456,16 @@ class LGCPClassifier(
             kernels = self._mixed(some) if self.selection == "mixture" else self._chosen(some)
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
             self._hold(rows, kernels)
-            self._choose_near_cells()
             self._shift(shift)
             self._show()
             if hasattr(self, "relevance_"):
                 self.relevance_ = self._shown(self.relevance_)
 
-    def _choose_near_cells(self) -> None:
-        """How many near cells predictions visit: so few that leave-one-out does not show it; 0 for all points."""
-        rows = self._training.rows
-        n = len(rows)
-        if self.exact or not hasattr(self, "_n_pilot") or n < NEAR_FROM:
-            return
-        drawn = generator(0).choice(n, JUDGED, replace=False)
-        y, numbers, exact = rows.y[drawn], rows.numbers[drawn], None
-        for n_near in (0, *NEAR_CELLS):
-            if n_near * CELL > n / 2:
-                break
-            self._near_cells = n_near
-            logs = self._scores_of(rows_of(self.X_fit_, drawn), numbers).log_probabilities[np.arange(JUDGED), y]
-            if exact is None:
-                exact = logs
-                continue
-            change = logs - exact
-            error = abs(change.mean()) + 2 * change.std() / np.sqrt(JUDGED)
-            if error <= VISIBLE * -exact.mean():
-                return
-        del self._near_cells
-
     @property
     def fit_report_(self) -> dict[str, int]:
         """What was sampled because rows are many; numbers of rows, of members and of cells."""
         check_is_fitted(self)
-        names = ("_n_pilot", "_n_left_out", "_n_candidates", "_near_cells")
+        names = ("_n_pilot", "_n_left_out", "_n_candidates")
         found = {name.lstrip("_"): int(getattr(self, name, 0)) for name in names}
         return {"n_rows": len(self._training.rows), **found}
 
@@ -606,6 +573,11 @@ class LGCPClassifier(
     def _store(self):
         return self._training.store
 
+    @property
+    def _store_of_sums(self):
+        """Where predictions sum: in single precision, if the mixture was learned from samples of many rows."""
+        return self._training.single if hasattr(self, "_n_pilot") and not self.exact else self._store
+
     def __getstate__(self):
         # The arranged points repeat X_fit_ in another order. Files omit them; they are arranged again on loading.
         with ERASING:
@@ -644,8 +616,7 @@ class LGCPClassifier(
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
-            sums = self._training.near(self._near_cells) if self._near_cells and not self.exact else class_sums
-            return scores_in_parts(self._store, self._covariances, self._means, X, leave_out, sums)
+            return scores_in_parts(self._store_of_sums, self._covariances, self._means, X, leave_out)
 
     def _loo_scores(self) -> Any:
         check_is_fitted(self)

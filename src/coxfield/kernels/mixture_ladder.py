@@ -10,8 +10,10 @@ from sklearn.utils import gen_batches
 
 from coxfield.kernels.distances import Stretch
 from coxfield.kernels.namespace import at_home, is_foreign, like, rows_of, to_numpy
+from coxfield.kernels.radial import RadialPoints
 from coxfield.kernels.sklearn_tree import length_unit, rescale_length
 from coxfield.kernels.transforms import correction, reindexed
+from coxfield.utils.numbers import ORDINARY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,6 +201,16 @@ class LadderPoints:
         coordinates = self.points.points.coordinates
         stretch = Stretch(like(directions, coordinates), like(factors, coordinates))
         return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
+
+
+def in_single(points: LadderPoints) -> LadderPoints:
+    """The points with coordinates in single precision; the same object, if they cannot be had."""
+    bound = points.points
+    if not isinstance(bound, RadialPoints) or not isinstance(bound.points.coordinates, np.ndarray):
+        return points
+    if bound.dtype == np.float32 or bound.points.farthest > ORDINARY[np.dtype(np.float32)] ** 2:
+        return points
+    return replace(points, points=replace(bound, points=bound.points.astype(np.float32)))
 
 
 def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray | None, omitted=None) -> NDArray:

@@ -428,7 +428,7 @@ class RadialPoints(PlainPoints, ScaledPoints):
 
     def at(self, X) -> RadialPoints:
         """Other points in the same coordinates."""
-        points = place(X, self.covariance.length_scale, self.origin)
+        points = place(X, self.covariance.length_scale, self.origin).astype(self.dtype)
         return RadialPoints(self.covariance, X, np.arange(X.shape[0]), points, self.origin)
 
     def joined(self, other: RadialPoints) -> RadialPoints:

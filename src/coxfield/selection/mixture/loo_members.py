@@ -130,6 +130,10 @@ class Here:
         self._log_q: dict[int, NDArray] = {}
         self._at_rows: dict[int, AtRows] = {}
 
+    def bound(self, k: int, rows: NDArray) -> LadderPoints:
+        """Labelled points in the representation of a ladder."""
+        return self.bank[k].bind(self.labelled.X, rows)
+
     def log_others(self, points: LadderPoints, counts: NDArray, y: NDArray) -> NDArray:
         """log of the density of each point without its own term, shape (F, n)."""
         return _log_others(points, counts, self.done)
@@ -141,7 +145,7 @@ class Here:
     def layers(self, k: int, columns: _Columns) -> LogSums:
         """The sums of one ladder, before they are divided by the densities of the points that are left out."""
         order = columns.order
-        points, counts = self.bank[k].bind(self.labelled.X, order), self.labelled.counts[order]
+        points, counts = self.bound(k, order), self.labelled.counts[order]
         own = np.log(counts) + np.log(points.points.diagonal())
         if self.known is None:
             found = AtRows.of(self.log_others(points, counts, self.labelled.y[order]), own)

@@ -15,6 +15,7 @@ import numpy as np
 
 from coxfield.engine.cells import Cells, has_cells, near_log_others, sampled_rows
 from coxfield.engine.store import Labelled
+from coxfield.kernels.mixture_ladder import in_single
 from coxfield.selection.mixture.cross_fitting import CrossFitted
 from coxfield.selection.mixture.loo_members import Here
 
@@ -52,6 +53,10 @@ class ByCells(Here):
 
     labelled: ManyPoints
     density_at_rows = True  # rows that are left out meet all points, so they know their own densities better
+
+    def bound(self, k: int, rows: NDArray) -> LadderPoints:
+        """In single precision, which takes half the time."""
+        return in_single(super().bound(k, rows))
 
     def log_others(self, points: LadderPoints, counts: NDArray, y: NDArray) -> NDArray:
         """By cells, if there are coordinates."""
