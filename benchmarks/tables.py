@@ -10,6 +10,7 @@ import argparse
 import os
 import warnings
 from collections import defaultdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from coxfield import LGCPClassifier
 OURS, ONE_HOT, INDICATED = "LGCPClassifier()", "one-hot, LGCPClassifier()", "one-hot, indicators, LGCPClassifier()"
 EXPLAINED = ("bupa", "crx", "german")
 BLANKED = ("bupa", "crx", "german", "vehicle")
+PEERS = ("lightgbm", "catboost")
 SHARES = (0.1, 0.3, 0.5)
 LEAST = 1e-6  # a probability: trees say 0
 
@@ -81,16 +83,29 @@ def methods(X):
     }
     if X.select_dtypes("number").isna().any().any():
         found[INDICATED] = encoded(LGCPClassifier(), indicators=True)
-    try:
+    return found | boosted(X)
+
+
+def boosted(X):
+    """The boosted trees that are installed: LightGBM and CatBoost, with their defaults."""
+    found = {}
+    if find_spec("lightgbm"):
         from lightgbm import LGBMClassifier
-    except ImportError:
-        return found
-    return found | {"LightGBM": LGBMClassifier(random_state=0, verbose=-1, n_jobs=1)}
+
+        found["LightGBM"] = LGBMClassifier(random_state=0, verbose=-1, n_jobs=1)
+    if find_spec("catboost"):
+        from catboost import CatBoostClassifier
+
+        options = {"verbose": False, "allow_writing_files": False, "thread_count": 1}
+        found["CatBoost"] = CatBoostClassifier(random_seed=0, cat_features=words(X), **options)
+    return found
 
 
-def typed(X):
-    """The frame with the type for categories, which trees ask for, in place of text."""
-    return X.astype(dict.fromkeys(words(X), "category"))
+def as_asked(X, name):
+    """The frame as a method wants it: trees ask for the type for categories, CatBoost for words in place of blanks."""
+    if name in ("HistGradientBoosting", "LightGBM"):
+        return X.astype(dict.fromkeys(words(X), "category"))
+    return X.fillna(dict.fromkeys(words(X), "blank")) if name == "CatBoost" else X
 
 
 def losses(classifier, X, y, train, test):
@@ -108,8 +123,7 @@ def measured(X, y, halves, names=None):
         train, test = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=half)
         for name, classifier in methods(X).items():
             if names is None or name in names:
-                rows = typed(X) if name in ("HistGradientBoosting", "LightGBM") else X
-                found[name].append(losses(classifier, rows, y, train, test))
+                found[name].append(losses(classifier, as_asked(X, name), y, train, test))
     return {name: np.mean(values, axis=0) for name, values in found.items()}
 
 
@@ -163,6 +177,9 @@ def run(quick=False, halves=3, only=None, most=2000, blanks=False, importance_to
     if folder() is None:
         console.print("COXFIELD_DATA names no folder, so tables are left out")
         return
+    for package in PEERS:
+        if find_spec(package) is None:
+            console.print(f"{package} is not installed, so it is left out: pip install 'coxfield[bench]'")
     paths = {
         path.name.split(".")[0]: path for path in sorted(folder().iterdir()) if path.suffix in (".npz", ".csv", ".gz")
     }

@@ -35,3 +35,31 @@ def refit_scores(X, y, kernels, means, weights=None):
         fewer[j] = 0
         rows.append(class_scores(X, y, kernels, means, X[j : j + 1], fewer)[0])
     return np.array(rows)
+
+
+def standardised(rows, centre, scale, farthest):
+    """Rows in units of their scale, none farther from the centre than `farthest`."""
+    return np.clip((rows - centre) / scale, -farthest, farthest)
+
+
+def conditional_means(z, mean, covariance, ridge):
+    """Rows with each blank as the conditional mean of a Gaussian given the rest of its row, and its covariances."""
+    filled, left = z.copy(), []
+    for row in filled:
+        m = np.isnan(row)
+        gain = covariance[np.ix_(m, ~m)] @ np.linalg.inv(covariance[np.ix_(~m, ~m)] + ridge * np.eye((~m).sum()))
+        row[m] = mean[m] + gain @ (row[~m] - mean[~m])
+        left.append(np.zeros_like(covariance))
+        left[-1][np.ix_(m, m)] = covariance[np.ix_(m, m)] - gain @ covariance[np.ix_(~m, m)]
+    return filled, left
+
+
+def gaussian_of_rows_with_blanks(z, ridge, steps):
+    """Mean and covariance by steps of expectation and maximisation, from blanks at 0."""
+    filled = np.where(np.isnan(z), 0, z)
+    mean, covariance = filled.mean(axis=0), np.cov(filled.T, bias=True)
+    for _ in range(steps):
+        filled, left = conditional_means(z, mean, covariance, ridge)
+        mean = filled.mean(axis=0)
+        covariance = np.cov(filled.T, bias=True) + np.mean(left, axis=0)
+    return mean, covariance

@@ -16,8 +16,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from coxfield import LGCPClassifier, SLGCPClassifier
-from coxfield.estimators.tables import APART, MOST_LEVELS, TableColumns, TableError
+from coxfield.estimators.tables import APART, FARTHEST, MOST_JOINT, MOST_LEVELS, RIDGE, STEPS, TableColumns, TableError
 from lean import run_without
+from reference import conditional_means, gaussian_of_rows_with_blanks, standardised
+from tolerances import assert_close
 
 BIRDS = ["Adelie", "Chinstrap", "Gentoo"]
 
@@ -92,6 +94,67 @@ def test_blanks_that_come_after_the_fit():
     assert found[0, 0] == 2.0
     seen = columns.points(pd.DataFrame({"a": [2.0, 2.0], "b": ["x", "y"], "c": pd.Categorical([1, 0])}))
     np.testing.assert_allclose(np.square(found - seen).sum(axis=1), 2 + 0.25)
+
+
+def by_reference(X, train):
+    """Blanks of X by what the other numbers of their rows say, as learned from rows that may have blanks too."""
+    (n, d), medians = train.shape, np.nanmedian(train, axis=0)
+    scale = np.sqrt(np.nanmean((train - medians) ** 2, axis=0))
+    ridge, steps = RIDGE + d / n, STEPS * np.isnan(train).any()
+    mean, covariance = gaussian_of_rows_with_blanks(standardised(train, medians, scale, FARTHEST), ridge, steps)
+    centre = medians + mean * scale
+    said, _ = conditional_means(standardised(X, centre, scale, FARTHEST), np.zeros(d), covariance, ridge)
+    return np.where(np.isnan(X), centre + said * scale, X)
+
+
+def correlated(n=80, share=0.3, seed=0):
+    """Rows of four numbers, of which three say almost the same, and the same rows with blanks."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    X[:, 1:3] = [50, -3] + X[:, :1] * [20, 0.1] + rng.normal(size=(n, 2)) * [2, 0.01]
+    return X, np.where(rng.random(X.shape) < share, np.nan, X)
+
+
+def test_blank_numbers_are_what_the_other_numbers_of_their_rows_say():
+    whole, X = correlated()
+    found = points(X)
+    assert_close(found[:, :4], by_reference(X, X), terms=len(X) * STEPS, scale=100, condition=4 / RIDGE)
+    np.testing.assert_array_equal(found[:, 4:], np.isnan(X) * APART)
+    some = np.isnan(X[:, 1]) & ~np.isnan(X[:, 0])  # the first says almost all about the second
+    off = np.abs(found[some, 1] - whole[some, 1]), np.abs(np.nanmedian(X[:, 1]) - whole[some, 1])
+    assert some.sum() > 10
+    assert off[0].mean() < off[1].mean() / 3
+
+
+def test_a_row_that_is_blank_throughout_is_the_mean_of_all():
+    _, X = correlated()
+    columns = TableColumns.of(X)
+    found = columns.points(np.full((1, 4), np.nan))[0, :4]
+    assert_close(found, np.array(columns.joint.centre))
+
+
+def test_a_wrong_cell_does_not_spoil_the_blanks_beside_it():
+    whole, X = correlated()
+    found = TableColumns.of(X).points(np.array([[1e200, np.nan, np.nan, 0.0]]))[0, :4]
+    assert found[0] == 1e200
+    spread = np.abs(whole - np.median(whole, axis=0)).max(axis=0)
+    assert (np.abs(found - np.median(whole, axis=0)) <= 2 * FARTHEST * spread)[1:3].all()
+
+
+def test_units_of_two_to_a_power_move_fillings_with_them():
+    _, X = correlated()
+    units = np.array([2.0**-500, 2.0**300, 1.0, 2.0**40])
+    np.testing.assert_array_equal(points(X * units)[:, :4], points(X)[:, :4] * units)
+
+
+def test_blanks_of_many_columns_and_of_numbers_beyond_squares_are_medians():
+    many = np.random.default_rng(0).normal(size=(20, MOST_JOINT + 1))
+    large = 1.7e308 * np.repeat([[1.0, 1.0], [-1.0, -1.0]], [13, 7], axis=0)
+    for X in (many, large):
+        X[0] = np.nan
+        columns = TableColumns.of(X)
+        assert columns.joint is None
+        assert columns.points(X)[0, 0] == np.nanmedian(X[:, 0])
 
 
 KINDS = {
@@ -280,8 +343,9 @@ def test_nan_in_arrays_lists_and_frames_of_numbers(form):
     found = LGCPClassifier().fit(form(X), y)
     assert found.columns_.n_categories == np.isnan(X).any(axis=0).sum()
     assert found.score(form(X), y) > 0.8
-    filled = np.where(np.isnan(X), np.median(clean.X_fit_, axis=0), X)
-    np.testing.assert_allclose(clean.predict_proba(form(X)), clean.predict_proba(form(filled)))
+    np.testing.assert_allclose(
+        clean.predict_proba(form(X)), clean.predict_proba(form(by_reference(X, clean.X_fit_))), rtol=1e-9
+    )
 
 
 # Everything that a classifier can do.

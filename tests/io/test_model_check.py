@@ -235,6 +235,32 @@ def test_columns_that_no_table_has_are_refused(column):
         checked_state({**state_of("table"), "columns_": TableColumns((column,))})
 
 
+JOINT = MODELS["table"].columns_.joint
+WIDE = len(JOINT.centre)
+
+
+@pytest.mark.parametrize(
+    "joint",
+    [
+        3,
+        replace(JOINT, centre=JOINT.centre[:-1]),
+        replace(JOINT, centre=list(JOINT.centre)),
+        replace(JOINT, scale=(0.0,) * WIDE),
+        replace(JOINT, scale=(np.inf,) * WIDE),
+        replace(JOINT, covariance=JOINT.covariance[:-1]),
+        replace(JOINT, covariance=tuple(map(tuple, np.triu(np.ones((WIDE, WIDE))).tolist()))),
+        replace(JOINT, covariance=tuple(map(tuple, (2 - np.eye(WIDE)).tolist()))),
+        replace(JOINT, covariance=(("x",) * WIDE,) * WIDE),
+        replace(JOINT, ridge=0.0),
+        replace(JOINT, ridge=np.nan),
+    ],
+)
+def test_fillings_that_no_table_has_are_refused(joint):
+    state = state_of("table")
+    with pytest.raises(Unsound, match="columns_ fills in blanks as no table does"):
+        checked_state({**state, "columns_": replace(state["columns_"], joint=joint)})
+
+
 @pytest.mark.parametrize(
     ("change", "clause"),
     [

@@ -147,6 +147,19 @@ def test_tables_with_categories_and_blanks():
     assert_same(model, new, inputs)
 
 
+@pytest.mark.parametrize("n_numbers", [1, 2, 12])
+def test_blank_numbers_follow_from_others(n_numbers):
+    rng = np.random.default_rng(4)
+    y = np.arange(90) % 3
+    X = y[:, None] + rng.normal(size=(90, 1)) + 0.3 * rng.normal(size=(90, n_numbers))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(n_numbers)])
+    model = LGCPClassifier().fit(frame[:60], y[:60])
+    new = frame[60:].reset_index(drop=True)
+    new.loc[0] = np.nan
+    assert_same(model, new, {name: new[name].to_numpy()[:, None] for name in new})
+
+
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [

@@ -115,6 +115,7 @@ def points(X) -> Given:
     """Points from a Dask array, a Dask data frame or a NumPy array."""
     if _is_frame(X):
         refuse_columns(X._meta)
+        _refuse_words(X._meta)
         return Given(_array(X), tuple(X.columns))
     here = isinstance(X, np.ndarray)
     if here:
@@ -129,6 +130,16 @@ def points(X) -> Given:
     if X.numblocks[1] != 1:
         X = X.rechunk({1: -1})
     return Given(X, here=here)
+
+
+def _refuse_words(frame: Any) -> None:
+    """Refuse a data frame with a column of words: its levels would have to be known in all parts at once."""
+    for name, dtype in frame.dtypes.items():
+        if hasattr(dtype, "categories") or str(dtype).startswith(("str", "large_string")):
+            raise ValueError(
+                f"Column {name!r} of X is of type {dtype}, and a Dask data frame must hold numbers: give "
+                "dask.dataframe.get_dummies(X.categorize()), or use LGCPClassifier for rows in memory"
+            )
 
 
 def column(values, X: da.Array, name: str) -> da.Array:

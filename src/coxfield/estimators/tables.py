@@ -6,8 +6,8 @@ difference of a standardised number. So exp(-mismatches / l^2) is the squared ex
 level counts like any other. A level that was never seen is as far from every level as they are from each other: it is
 one more corner of the regular simplex that they are the corners of. A column of 0 and 1 that is called a category is
 one such column, so a category that is already split, one column for each level, gives the same points. Booleans, and
-yes and no, are numbers. A blank number is filled in by the median, and that it was blank is a column of its own beside
-the categories.
+yes and no, are numbers. A blank number is filled in by what the other numbers of its row say, and that it was blank is
+a column of its own beside the categories.
 
 Neither pandas nor polars nor pyarrow is imported here. If it is not loaded, no argument is a table of it.
 """
@@ -36,6 +36,11 @@ UNIQUE = 0.9  # share of rows: with more different words than that, a column nam
 FEW_ROWS = 20  # rows of which nobody can say whether a column names them
 WORDS = 3  # of a name, at most, on average; more are a text
 APART = 0.5  # from a blank to the number that stands for it: farther apart was worse, whatever the cause of blanks
+RIDGE = 0.1  # added to the variances of standardised numbers, and as many as numbers per row: noise of the correlations
+STEPS = 10  # of expectation and maximisation; blanks change little after that
+MOST_JOINT = 64  # numbers of a row that are filled in from each other; of more, blanks are medians
+MOST_ROWS = 1000  # from which correlations are learned
+FARTHEST = 4.0  # standard deviations that a number counts in a filling, so that a wrong cell spoils no other
 EPOCH = dt.datetime(1970, 1, 1)
 DAY = dt.timedelta(days=1)
 ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
@@ -76,7 +81,7 @@ class Column:
     blanks: bool = False
     """Whether some rows were blank at the fit."""
     filling: tuple[float, ...] = ()
-    """What stands for a blank, for each number."""
+    """The median of each number."""
     cycles: tuple[str, ...] = ()
     """Of a date, what varies."""
     rare: bool = False
@@ -103,10 +108,6 @@ class Column:
             return np.array([[places.get(_level(value), math.nan)] for value in values], float).reshape(-1, 1)
         return _floats(values, self.name)[:, None]
 
-    def filled(self, numbers: NDArray) -> NDArray:
-        """Numbers without blanks."""
-        return np.where(np.isnan(numbers), np.asarray(self.filling), numbers)
-
     def categories(self, values: Sequence) -> NDArray:
         """Shape (n, n_categories) of a category or an indicator."""
         if self.kind == "indicator":
@@ -121,10 +122,75 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Joint:
+    """Numbers of a row as a Gaussian, whose conditional mean given the others fills in the blank ones.
+
+    With z the numbers in units of their scale from the centre, S their covariance and r a ridge, blank numbers m are
+    S_mo (S_oo + r I)^-1 z_o given the others o. No label is used.
+    """
+
+    centre: tuple[float, ...]
+    scale: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    """Of the numbers in units of their scale."""
+    ridge: float
+
+    @classmethod
+    def of(cls, numbers: NDArray, medians: NDArray) -> Joint | None:
+        """The Gaussian of rows with blanks, by expectation and maximisation; None for one number, or too many."""
+        if not 2 <= numbers.shape[1] <= MOST_JOINT:
+            return None
+        rows = numbers[:: -(-len(numbers) // MOST_ROWS)]
+        n, d = rows.shape
+        blank = np.isnan(rows)
+        unit = np.max(np.abs(rows), axis=0, initial=0, where=~blank)  # first, so that no square overflows
+        unit[unit == 0] = 1
+        apart = np.where(blank, 0, rows / unit - medians / unit)
+        scale = np.sqrt(np.sum(apart**2, axis=0) / np.maximum((~blank).sum(axis=0), 1))
+        scale[scale == 0] = 1
+        with np.errstate(over="ignore"):
+            whole = scale * unit
+        if not (np.isfinite(whole) & (whole > 0)).all():  # beyond floating point
+            return None
+        z = np.clip(apart / scale, -FARTHEST, FARTHEST)
+        ridge, mean, covariance = RIDGE + d / n, z.mean(axis=0), np.cov(z.T, bias=True)
+        for _ in range(STEPS * bool(blank.any())):
+            filled, left = _expected(z - mean, blank, covariance, ridge)
+            filled += mean
+            mean = filled.mean(axis=0)
+            covariance = (filled - mean).T @ (filled - mean) / n + left / n
+        listed = tuple(map(tuple, covariance.tolist()))
+        return cls(tuple((medians + mean * whole).tolist()), tuple(whole.tolist()), listed, ridge)
+
+    def filled(self, numbers: NDArray) -> NDArray:
+        """Numbers without blanks."""
+        found, rows = numbers.copy(), np.flatnonzero(np.isnan(numbers).any(axis=1))
+        for some in np.array_split(rows, -(-len(rows) // MOST_ROWS) or 1):
+            blank = np.isnan(numbers[some])
+            with np.errstate(over="ignore"):  # numbers that are far beyond those of the fit
+                z = np.clip((numbers[some] - self.centre) / np.array(self.scale), -FARTHEST, FARTHEST)
+            said, _ = _expected(np.where(blank, 0, z), blank, np.array(self.covariance), self.ridge)
+            found[some] = np.where(blank, self.centre + said * self.scale, numbers[some])
+        return found
+
+
+def _expected(z: NDArray, blank: NDArray, covariance: NDArray, ridge: float) -> tuple[NDArray, NDArray]:
+    """Centred rows with the conditional mean where they are blank, and the conditional covariances, added up."""
+    there, unit = ~blank, np.eye(z.shape[1])
+    known = there[:, :, None] & there[:, None, :]
+    inverse = np.linalg.inv(np.where(known, covariance + ridge * unit, unit)) * known
+    said = (inverse @ np.where(there, z, 0)[:, :, None])[:, :, 0] @ covariance
+    left = (covariance - covariance @ inverse @ covariance) * (blank[:, :, None] & blank[:, None, :])
+    return np.where(there, z, said), left.sum(axis=0)
+
+
+@dataclass(frozen=True)
 class TableColumns:
     """The columns of a table, as they were at the fit."""
 
     columns: tuple[Column, ...]
+    joint: Joint | None = None
+    """How blank numbers follow from others; None if they are medians."""
 
     @classmethod
     def of(cls, X: Any, categorical_features: Any = "from_dtype") -> TableColumns | None:
@@ -150,15 +216,19 @@ class TableColumns:
                 "name it in categorical_features",
                 stacklevel=6,
             )
-        return cls(columns)
+        return cls(columns)._learned(X)
 
     @classmethod
     def of_numbers(cls, points: NDArray, names: Sequence) -> TableColumns:
         """Columns of numbers without blanks, for queries that have some."""
         filling = np.median(points, axis=0)
-        return cls(
-            tuple(Column(name, "number", filling=(float(one),)) for name, one in zip(names, filling, strict=True))
-        )
+        columns = [Column(name, "number", filling=(float(one),)) for name, one in zip(names, filling, strict=True)]
+        return cls(tuple(columns), Joint.of(points.astype(float), filling.astype(float)))
+
+    def _learned(self, X: Any) -> TableColumns:
+        """The same columns, with how blank numbers follow from others."""
+        filling = [one for column in self.columns for one in column.filling]
+        return replace(self, joint=Joint.of(self.numbers(X), np.array(filling)))
 
     @property
     def n_numbers(self) -> int:
@@ -186,22 +256,30 @@ class TableColumns:
         blank = sum(column.blanks for column in self.columns)
         return ", ".join(words) + (f", blanks in {blank}" if blank else "")
 
+    def numbers(self, X: Any) -> NDArray:
+        """The numbers of a table, shape (n, n_numbers), NaN where they are blank."""
+        pairs = zip(self.columns, _columns(X), strict=True)
+        found = [column.numbers(cells.values) for column, cells in pairs if column.n_numbers]
+        return np.concatenate(found, axis=1) if found else np.empty((_n_rows(X), 0))
+
+    def filled(self, numbers: NDArray) -> NDArray:
+        """Numbers without blanks."""
+        if self.joint is not None:
+            return self.joint.filled(numbers)
+        filling = [one for column in self.columns for one in column.filling]
+        return np.where(np.isnan(numbers), filling, numbers)
+
     def points(self, X: Any) -> NDArray:
         """The points of a table, shape (n, n_numbers + n_categories)."""
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        found = np.zeros((n, self.n_numbers + self.n_categories), _precision(X))
-        at, after = 0, self.n_numbers
+        numbers, at = self.numbers(X), 0
+        parts = [self.filled(numbers)]
         for column, cells in zip(self.columns, _columns(X), strict=True):
-            if column.n_numbers:
-                numbers = column.numbers(cells.values)
-                found[:, at : at + column.n_numbers] = column.filled(numbers)
-                at += column.n_numbers
-                if column.blanks:
-                    found[:, after] = np.isnan(numbers[:, 0]) * APART
+            if column.n_numbers and column.blanks:
+                parts.append(np.isnan(numbers[:, [at]]) * APART)
             elif column.n_categories:
-                found[:, after : after + column.n_categories] = column.categories(cells.values)
-            after += column.n_categories
-        return found
+                parts.append(column.categories(cells.values))
+            at += column.n_numbers
+        return np.concatenate(parts, axis=1, dtype=_precision(X), casting="same_kind")
 
 
 def is_table(X: Any) -> bool:
@@ -227,6 +305,10 @@ def as_rows(X: Any) -> Any:
     found = np.empty((len(X), len(X[0])), object)
     found[:] = X
     return found
+
+
+def _n_rows(X: Any) -> int:
+    return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
 def _type(package: str, name: str) -> Any:

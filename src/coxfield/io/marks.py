@@ -1,6 +1,8 @@
-"""Marks of unknown classes: texts such as NA that stand for a blank cell, and a hint where they may be forgotten.
+"""Marks of unknown classes: texts such as NA that stand for a blank cell, and labels that a command has found.
 
-A class may really be named NA, as the code of Namibia is. So a text stands for unknown only if the user says so.
+A class may really be named NA, as the code of Namibia is. So a text stands for unknown only if the user says so, and
+there is a hint where that may be forgotten. A table that `coxfield label` or the studio has written says itself which
+labels were found. To learn from these as if a person had given them would count guesses as knowledge.
 """
 
 from __future__ import annotations
@@ -32,6 +34,32 @@ def hint(column: pl.Series) -> str:
     counts = " and ".join(f'{count} {"cell" if count == 1 else "cells"} "{text}"' for text, count in found)
     options = " ".join(_option(text) for text, _ in found)
     return f"the column holds {counts}: give {options} if they stand for unknown"
+
+
+def found_by_a_model(rows: pl.DataFrame, target: str) -> tuple[list[str], pl.Series]:
+    """The columns that `coxfield label` or the studio has added to a table, and in which rows they found the target.
+
+    There are none if the table is of another kind. A row that was added by hand, with nothing in these columns, was
+    given.
+    """
+    none = pl.Series([False] * rows.height, dtype=pl.Boolean)
+    if target not in rows.columns:
+        return [], none
+    of_studio = [f"{target}_source", f"{target}_probability"]
+    if {*of_studio} <= {*rows.columns}:
+        said = rows[of_studio[0]].cast(pl.String, strict=False)
+        if said.drop_nulls().is_in(["given", "found", ""]).all():
+            return of_studio, (said == "found").fill_null(False)
+    column = rows[target]
+    classes = (column.cast(pl.String) if column.dtype.is_float() else _texts(column)).drop_nulls().unique().to_list()
+    numbers = [f"{kind}_{name}" for kind in ("score", "probability") for name in classes]
+    added = [name for name in rows.columns if name in numbers]
+    if "given" not in rows.columns or not added:
+        return [], none
+    said = rows["given"].cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
+    if not said.drop_nulls().is_in(["true", "false", ""]).all():
+        return [], none
+    return [name for name in rows.columns if name in ("given", "certified", *added)], (said == "false").fill_null(False)
 
 
 def _equals(column: pl.Series, mark: str) -> pl.Series:

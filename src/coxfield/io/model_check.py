@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Power
 from coxfield import LGCPClassifier
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import BANKS, SELECTIONS
-from coxfield.estimators.tables import CYCLES, KINDS, Column, TableColumns
+from coxfield.estimators.tables import CYCLES, KINDS, RIDGE, Column, Joint, TableColumns
 from coxfield.io.model_data import FITTED, FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
 from coxfield.io.requirements import (
     Unsound,
@@ -168,6 +168,8 @@ def _check_columns(state: dict[str, Any], d: int) -> None:
         n_features = len(columns.columns)
         fits = columns.n_numbers + columns.n_categories == d and bool(d)
         require(fits, f"columns_ are not those of points with {d} coordinates")
+        whole = columns.joint is None or _is_joint(columns.joint, columns.n_numbers)
+        require(whole, "columns_ fills in blanks as no table does")
     same = is_integer(state["n_features_in_"]) and state["n_features_in_"] == n_features
     require(same, f"n_features_in_ is not {n_features}")
     if names is not None:
@@ -188,6 +190,23 @@ def _is_column(column: Any) -> bool:
         and len(column.filling) == column.n_numbers
         and all(map(is_number, column.filling))
         and type(column.blanks) is type(column.rare) is bool
+    )
+
+
+def _is_joint(joint: Any, d: int) -> bool:
+    """Whether a Gaussian of d numbers is one that `Joint.of` makes: all that is solved with it can be solved."""
+    if type(joint) is not Joint or type(joint.covariance) is not tuple or len(joint.covariance) != d:
+        return False
+    rows = (joint.centre, joint.scale, *joint.covariance)
+    if not all(type(row) is tuple and len(row) == d and all(map(is_number, row)) for row in rows):
+        return False
+    covariance = np.array(joint.covariance, float)
+    return (
+        is_number(joint.ridge)
+        and joint.ridge >= RIDGE
+        and min(joint.scale) > 0
+        and bool(np.allclose(covariance, covariance.T))
+        and bool(np.linalg.eigvalsh(covariance).min() > -RIDGE / 2)
     )
 
 

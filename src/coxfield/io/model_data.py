@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection
 
-from coxfield.estimators.tables import Column, TableColumns
+from coxfield.estimators.tables import Column, Joint, TableColumns
 from coxfield.io.requirements import Unsound, is_text, quoted, require
 from coxfield.kernels.distances import Units
 from coxfield.kernels.mixture import Mixture
@@ -42,7 +42,7 @@ from coxfield.kernels.transforms import Beside, Compression, NormalScores, Trans
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RECORDS = (Column, Ladder, Member, Mixture, TableColumns, Transformer)
+RECORDS = (Column, Joint, Ladder, Member, Mixture, TableColumns, Transformer)
 KERNELS = tuple(
     kind
     for _, kind in inspect.getmembers(kernels, inspect.isclass)

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import LGCPClassifier, __version__
-from coxfield.estimators.tables import TableColumns
+from coxfield.estimators.tables import FARTHEST, TableColumns
 from coxfield.kernels.mixture import Mixture
 from coxfield.utils.whole_files import whole_file
 
@@ -42,6 +42,7 @@ IR_VERSION = 9
 TRIED = 16  # training points that are predicted before anything is written
 TOLERABLE = 1e-4  # difference of a probability; what is missing changes more, and single precision less
 LARGEST = 1e300  # of a class sum, as in the library
+TINY = 1e-300  # in place of 0 in a division, where nothing is left to solve
 ROWS = 2**22  # kernel values that are held at a time while densities are computed
 
 
@@ -478,7 +479,44 @@ def _inputs(g: _Builder, model: LGCPClassifier, parts: _Parts) -> tuple[str, lis
         made = _number(g, name, column) if column.kind == "number" else _words(g, name, column)
         numbers += [_columns(g, made, 0, column.n_numbers)] if column.n_numbers else []
         categories += [_columns(g, made, column.n_numbers, column.n_numbers + column.n_categories)]
+    if numbers:
+        numbers = [_filled(g, g.add("Concat", numbers, axis=1), table)]
     return g.add("Concat", [*numbers, *categories], axis=1), inputs
+
+
+def _filled(g: _Builder, numbers: str, table: TableColumns) -> str:
+    """Numbers without blanks, as `TableColumns.filled` has them.
+
+    ONNX cannot solve linear equations. So conjugate gradients solve those of all rows at once: in exact arithmetic as
+    many steps as there are numbers are enough, and the ridge keeps the equations so well conditioned that twice as many
+    reach rounding.
+    """
+    blank = g.add("IsNaN", [numbers])
+    if table.joint is None:
+        filling = np.array([one for column in table.columns for one in column.filling])
+        return g.add("Where", [blank, g.const(filling[None]), numbers])
+    joint, there = table.joint, g.double(g.add("Not", [blank]))
+    centre, scale, covariance = (np.array(each) for each in (joint.centre, joint.scale, joint.covariance))
+    z = g.add("Div", [g.add("Sub", [numbers, g.const(centre[None])]), g.const(scale[None])])
+    z = g.add("Where", [blank, g.number(0.0), g.add("Clip", [z, g.number(-FARTHEST), g.number(FARTHEST)])])
+    ridged = g.const(covariance + joint.ridge * np.eye(len(centre)))
+    solved, rest, way = g.add("Sub", [z, z]), z, z
+    size = _inner(g, rest, rest)
+    for _ in range(2 * len(centre)):
+        image = g.add("Mul", [g.add("MatMul", [way, ridged]), there])
+        step = g.add("Div", [size, g.add("Max", [_inner(g, way, image), g.number(TINY)])])
+        solved = g.add("Add", [solved, g.add("Mul", [step, way])])
+        rest = g.add("Sub", [rest, g.add("Mul", [step, image])])
+        before, size = size, _inner(g, rest, rest)
+        turn = g.add("Div", [size, g.add("Max", [before, g.number(TINY)])])
+        way = g.add("Add", [rest, g.add("Mul", [turn, way])])
+    said = g.add("Mul", [g.add("MatMul", [solved, g.const(covariance)]), g.const(scale[None])])
+    return g.add("Where", [blank, g.add("Add", [said, g.const(centre[None])]), numbers])
+
+
+def _inner(g: _Builder, one: str, other: str) -> str:
+    """The inner products of rows, as a column."""
+    return g.add("ReduceSum", [g.add("Mul", [one, other]), g.const(np.array([1]))], keepdims=1)
 
 
 WORDS = [
@@ -505,24 +543,23 @@ def _words(g: _Builder, name: str, column: Any) -> str:
 
 
 def _points(column: Any, value: Any) -> Any:
-    """How the library sees one value of a column, as a row; None if it refuses the value."""
+    """How the library sees one value of a column, as a row, NaN for a blank number; None if it refuses the value."""
     cell = np.empty((1, 1), object)
     cell[0, 0] = value
+    alone = TableColumns((column,))
     try:
-        return TableColumns((column,)).points(cell)[0].astype(float)
+        return np.concatenate([alone.numbers(cell), alone.points(cell)[:, column.n_numbers :]], axis=1)[0].astype(float)
     except ValueError:
         return None
 
 
 def _number(g: _Builder, name: str, column: Any) -> str:
-    """The number, filled in where it is blank, and whether it was blank if that counts."""
+    """The number, and whether it was blank if that counts."""
     values, blank = g.double(name), _points(column, None)
-    is_blank = g.add("IsNaN", [values])
-    filled = g.add("Where", [is_blank, g.number(blank[0]), values])
     if not column.n_categories:
-        return filled
-    marked = g.add("Mul", [g.double(is_blank), g.const(blank[None, 1:])])
-    return g.add("Concat", [filled, marked], axis=1)
+        return values
+    marked = g.add("Mul", [g.double(g.add("IsNaN", [values])), g.const(blank[None, 1:])])
+    return g.add("Concat", [values, marked], axis=1)
 
 
 def _label(g: _Builder, code: str, classes: NDArray) -> int:

@@ -377,3 +377,84 @@ def test_columns_that_csv_cannot_hold_are_refused_before_the_work(monkeypatch):
     for output in (["-o", "out.csv"], []):
         sentence = refusal("label", "data.parquet", "-t", "species", *FEATURES, *output)
         assert sentence.startswith("Error: Column 'name' is of type List(String), which CSV cannot hold: ")
+
+
+# What `coxfield label` has written, given to a command again.
+
+
+BY_NAME = ["-t", "species", "--id", "name", "--drop", "code"]
+WHICH = "set given to true in rows that you have checked, or give --found to take all of them"
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("options", [["-t", "species", *FEATURES], [*BY_NAME], [*BY_NAME, *QUICK]], ids=len)
+def test_labels_that_were_found_are_not_given_the_next_time(options, ending):
+    run("label", "data.csv", *options, "-o", f"out.{ending}")
+    result = run("label", f"out.{ending}", *options, "-o", f"again.{ending}")
+    assert Path(f"again.{ending}").read_bytes() == Path(f"out.{ending}").read_bytes()
+    note = f"Note: 32 of 40 labels in out.{ending} were found by coxfield, not given, so they count as blank: {WHICH}"
+    assert result.stderr.splitlines()[0] == note
+    assert "Rows: 40 (8 labelled, 32 blank)" in result.stderr
+    assert run("label", f"out.{ending}", *options, "--quiet", "-o", "other.csv").stderr == ""
+
+
+def test_a_label_that_was_checked_counts(data):
+    run("label", "data.csv", *BY_NAME, "-o", "out.csv")
+    out = pl.read_csv("out.csv", schema_overrides={"name": pl.String, "code": pl.String})
+    checked = pl.int_range(pl.len()).is_in([1, 2])
+    out.with_columns(given=pl.col("given") | checked).write_csv("out.csv")
+    again = labelled("--quiet", table="out.csv")
+    assert np.flatnonzero(again["given"]).tolist() == sorted([1, 2, *range(0, 40, 5)])
+    label = pl.when(checked).then(out["species"]).otherwise("species")
+    data.with_columns(species=label).write_csv("data.csv")
+    assert_frame_equal(labelled("--quiet"), again, check_exact=True)
+
+
+def test_labels_that_were_found_are_taken_if_asked_for(data):
+    run("label", "data.csv", *BY_NAME, "-o", "out.csv")
+    refused = refusal("label", "out.csv", *BY_NAME, "--found")
+    assert "has no blank cell, so there is nothing to label" in refused
+    more = data[:2].with_columns(name=pl.lit("new"), species=pl.lit(None, pl.String))
+    out = pl.read_csv("out.csv", schema_overrides={"name": pl.String, "code": pl.String})
+    pl.concat([out, more], how="diagonal").write_csv("longer.csv")
+    again = labelled("--found", "--quiet", table="longer.csv")
+    assert again["given"].to_list() == [True] * 40 + [False] * 2
+
+
+@pytest.mark.usefixtures("data")
+def test_other_commands_learn_from_given_labels_alone():
+    run("label", "data.csv", *BY_NAME, "-o", "out.csv")
+    kept = ["-o", "model.skops", "--selection", "loo_error"]
+    result = run("fit", "out.csv", *BY_NAME, *kept)
+    assert "32 of 40 labels in out.csv were found by coxfield" in result.stderr
+    alone = run("fit", "data.csv", *BY_NAME, *kept)
+    assert result.stdout == alone.stdout
+    assert "Features: 2 (length, width)" in result.stdout
+    assert "Rows: 8" in result.stdout
+    assert "Rows: 40" in run("fit", "out.csv", *BY_NAME, *kept, "--found").stdout
+    asked = ["--quiet", "-n", "3", "-o"]
+    run("suggest", "out.csv", *BY_NAME, *asked, "ask.csv")
+    run("suggest", "data.csv", *BY_NAME, *asked, "ask_alone.csv")
+    assert Path("ask.csv").read_text() == Path("ask_alone.csv").read_text()
+    run("check", "out.csv", *BY_NAME, "--all", "--quiet", "-o", "doubt.csv")
+    assert pl.read_csv("doubt.csv").height == 8
+
+
+def test_what_the_studio_has_written_says_what_was_found(data):
+    source = pl.when(pl.col("species").is_null()).then(pl.lit("found")).otherwise(pl.lit("given"))
+    filled = pl.col("species").fill_null("dog")
+    out = data.with_columns(filled, species_probability=pl.lit(0.9), species_source=source)
+    out.write_csv("data.labelled.csv")
+    result = run("label", "data.labelled.csv", *BY_NAME, "-o", "out.csv")
+    assert "set species_source to given in rows that you have checked" in result.stderr
+    run("label", "data.csv", *BY_NAME, "-o", "alone.csv")
+    assert Path("out.csv").read_text() == Path("alone.csv").read_text()
+
+
+@pytest.mark.parametrize("given", ["yes", "0.5"])
+def test_a_column_named_given_of_another_meaning_is_a_column(data, given):
+    data.with_columns(pl.col("species").fill_null("dog"), given=pl.lit(given), score_dog=pl.lit(1)).write_csv("d.csv")
+    result = run("fit", "d.csv", *BY_NAME, "-o", "model.skops", "--keep", "given", "--keep", "score_dog")
+    assert "Features: 4 (length, width, given, score_dog)" in result.stdout
+    assert "found by coxfield" not in result.stderr

@@ -45,6 +45,7 @@ def check(
     drop: options.DropOption = None,
     keep: options.KeepOption = None,
     missing: options.MissingOption = None,
+    found: options.FoundOption = False,
     read: options.ReadOption = None,
     selection: SelectionOption = Selection.mixture,
     length_scale: options.LengthScaleOption = None,
@@ -70,7 +71,7 @@ def check(
       coxfield check train.csv -t species -f length -f width --all -o doubtful.parquet --plot doubtful.png
     """  # noqa: D301
     length_scales = options.length_scales(length_scale)
-    columns = Columns(target, id_column, weight, feature, drop, keep, missing, read)
+    columns = Columns(target, id_column, weight, feature, drop, keep, missing, read, found)
     columns.check()
     _check_name(id_column)
     console.check(output, plot, inputs=[table])

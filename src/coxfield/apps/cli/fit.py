@@ -60,6 +60,8 @@ class Columns:
     missing: list[str] | None = None
     """Values of the target that stand for a blank cell."""
     read: list[str] | None = None
+    found: bool = False
+    """Whether labels that a command has found are taken as given ones."""
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
@@ -94,6 +96,8 @@ class LabelledTable:
             weight=weight,
             missing={target: columns.missing} if columns.missing else None,
             read=columns.read,
+            found=columns.found,
+            quiet=quiet,
         )
         given = np.flatnonzero(~whole.missing_labels(target))
         rows = _with_classes(whole, target, given, quiet)
@@ -204,6 +208,7 @@ def fit(
     drop: options.DropOption = None,
     keep: options.KeepOption = None,
     missing: options.MissingOption = None,
+    found: options.FoundOption = False,
     read: options.ReadOption = None,
     selection: SelectionOption = Selection.mixture,
     length_scale: options.LengthScaleOption = None,
@@ -225,7 +230,8 @@ def fit(
 
     All columns except the target, the id and the weight are features: numbers, words, dates, truth, and blank cells
     among them. Columns that name the rows, or are the same in all rows, are left out with a note. Rows without a class
-    are left out too. How the table is written is guessed, and the summary says what was taken.
+    are left out too, and so are labels that coxfield label or the studio has found, unless --found is given. How the
+    table is written is guessed, and the summary says what was taken.
 
     The leave-one-out error is that of predicting each row from all others. Beside it is the error of always saying the
     most common class.
@@ -246,7 +252,7 @@ def fit(
     length_scales = options.length_scales(length_scale)
     if not 0 < selection_part <= 1:
         raise typer.BadParameter(f"--selection-part must be above 0 and at most 1, got {selection_part:g}")
-    columns = Columns(target, id_column, weight, feature, drop, keep, missing, read)
+    columns = Columns(target, id_column, weight, feature, drop, keep, missing, read, found)
     columns.check()
     from coxfield.io import model_file
 

@@ -40,6 +40,7 @@ def label(
         ),
     ],
     missing: options.MissingOption = None,
+    found: options.FoundOption = False,
     output: options.TableOutputOption = None,
     plot: Annotated[
         Path | None,
@@ -103,6 +104,9 @@ def label(
     in the table; and for each class probability_CLASS. A summary is printed to standard error. It says which
     covariances speak, and how many errors to expect.
 
+    The result can be labelled again. Labels that were found before count as blank, and the columns that were added are
+    made anew. Set given to true where you have checked a label, or give --found to take all of them.
+
     With --inference map the labels found are, together, the most probable labels of a label field with one length scale
     (minimum cuts). With two classes this is exact. With more classes it is exact for the labels that are certified.
     Added columns are: given; certified, whether the label was given or is proven; and for each class score_CLASS, the
@@ -129,7 +133,14 @@ def label(
     console.check(output, plot, inputs=[table])
     marks = {target: missing or []}
     rows, names = options.read_features(
-        table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks, read=read
+        table,
+        verbatim=[target, id_column],
+        feature=feature,
+        drop=drop,
+        missing=marks,
+        read=read,
+        found=found,
+        quiet=quiet,
     )
     tables.check_columns(rows.rows, output)
     guessed = [name for name in names if prior_columns and name.startswith(prior_columns)]

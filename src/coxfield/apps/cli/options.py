@@ -94,6 +94,13 @@ KeepOption = Annotated[
         help="Column to learn from although it looks like an id or never changes. Repeat the option for more.",
     ),
 ]
+FoundOption = Annotated[
+    bool,
+    typer.Option(
+        "--found",
+        help="In a table that coxfield label or the studio has written, take labels that were found as given ones.",
+    ),
+]
 DetailsOption = Annotated[
     bool, typer.Option("--details", help="Say which covariances were chosen, on which representations of the columns.")
 ]
@@ -197,17 +204,48 @@ def read_features(
     weight: str | None = None,
     missing: dict[str, list[str]] | None = None,
     read: list[str] | None = None,
+    found: bool = False,
+    quiet: bool = False,
 ) -> "tuple[Table, list[str]]":
     """Read a table, and find its features: the columns in `feature`, or all columns that have no other role.
 
-    `missing` are the values that stand for a blank cell, by column.
+    The first column of `verbatim` is the target. `missing` are the values that stand for a blank cell, by column.
+    Labels that a command has found are blank, unless `found` says to take them.
     """
     from coxfield.io import tables
 
     numbers = [*feature, *([] if weight is None else [weight])] if feature else None
     form = tables.Form.of(read)
     rows = tables.read(table, verbatim=[*verbatim, *(drop or ())], numbers=numbers, missing=missing, form=form)
-    return rows, rows.feature_names(apart=(*verbatim, weight), only=feature or (), drop=drop or ())
+    rows, added = _as_given(rows, verbatim[0], feature or [], found, quiet)
+    drop = [name for name in drop or () if name not in added]
+    return rows, rows.feature_names(apart=(*verbatim, weight), only=feature or (), drop=drop)
+
+
+def _as_given(
+    rows: "Table", target: str | None, feature: list[str], found: bool, quiet: bool
+) -> "tuple[Table, list[str]]":
+    """The table as it was before a command found labels and added columns, and the names of these columns."""
+    import polars as pl
+
+    from coxfield.io.columns import Table
+    from coxfield.io.marks import found_by_a_model
+
+    added, mask = ([], None) if target is None else found_by_a_model(rows.rows, target)
+    added = [name for name in added if name not in feature]
+    if target is None or mask is None or not added:
+        return rows, []
+    left = rows.rows.drop(added)
+    n_found = int((mask & left[target].is_not_null()).sum())
+    if n_found and not found:
+        left = left.with_columns(pl.when(~mask).then(pl.col(target)).alias(target))
+        which = f"{target}_source to given" if f"{target}_source" in added else "given to true"
+        note(
+            f"{n_found} of {left.height} labels in {rows.name} were found by coxfield, not given, so they count as "
+            f"blank: set {which} in rows that you have checked, or give --found to take all of them",
+            quiet,
+        )
+    return Table(rows.name, left, rows.taken), added
 
 
 def features_for(model, rows: "Table", names: "Sequence[str]"):

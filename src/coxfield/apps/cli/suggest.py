@@ -25,6 +25,7 @@ def suggest(
             metavar="VALUE", help="Value of the target that stands for a blank cell. Repeat the option for more."
         ),
     ] = None,
+    found: options.FoundOption = False,
     output: options.TableOutputOption = None,
     id_column: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="Column that identifies rows. It is not a feature.")
@@ -54,7 +55,9 @@ def suggest(
 
     console.check(output, None, inputs=[table])
     marks = {} if target is None else {target: missing or []}
-    rows, names = options.read_features(table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks)
+    rows, names = options.read_features(
+        table, verbatim=[target, id_column], feature=feature, drop=drop, missing=marks, found=found, quiet=quiet
+    )
     if "row" in rows.rows.columns:
         raise ValueError(f"{rows.name} already has a column 'row', which coxfield suggest adds: rename or remove it")
     y = np.full(rows.rows.height, None, dtype=object)
