@@ -269,7 +269,9 @@ def _doubled(X, rows) -> Any:
 
 def feature_sizes(X) -> NDArray:
     """The largest absolute value of each feature, in double precision."""
-    X = at_home(X)
+    if is_foreign(X):
+        xp = Library.of(X).xp
+        return to_numpy(xp.max(xp.abs(X), axis=0)).astype(float)
     if sparse.issparse(X):
         return abs(X).max(axis=0).toarray().ravel().astype(float)
     return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(float)
