@@ -49,7 +49,7 @@ def test_rows_arrive_and_leave_as_on_one_machine(name):
     here.partial_fit(X[83:], Y[83:])  # so many that the weights of a mixture follow
     there.partial_fit(chunked(X[83:], 4), chunked(Y[83:], 4))
     assert_same(here, there)
-    for gone in ([0, 26, 81], np.arange(60), np.arange(len(here.y_fit_) - 60) == 3):
+    for gone in ([0, 26, 81], np.arange(60), np.arange(N - 63) == 3):
         here.forget(gone)
         there.forget(gone)
         assert_same(here, there)

@@ -199,6 +199,7 @@ class DaskLiveData:
 
     def _become_shards(self, state: LiveState, shards: Shards, changed: int) -> Self:
         """Take over other shards, with their classes and covariances. Means and weights of members follow."""
+        shards = replace(shards, classes=state.classes)
         totals: Any = ClassTotals.of(shards)
         state = replace(state, training=totals)
         self.classes_, self._announced, self._arrived = state.classes, state.announced, state.arrived

@@ -15,6 +15,7 @@ from coxfield.kernels.namespace import (
     Library,
     at_home,
     at_least,
+    doubled,
     is_foreign,
     like,
     precision,
@@ -136,20 +137,25 @@ def centre(X) -> NDArray | None:
     """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
         return None
-    if is_foreign(X):
-        return like(np.asarray(centre(to_numpy(X))), X)
     if not X.shape[0]:
-        return np.zeros(X.shape[1], X.dtype)
+        return like(np.zeros(X.shape[1]), X)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = X.mean(axis=0, dtype=float)
+        mean = _mean(X)
     if not np.isfinite(mean).all():  # the sum has overflowed
-        mean = (X / SHRINK).mean(axis=0, dtype=float) * SHRINK
+        mean = _mean(X / SHRINK) * SHRINK
     # A few points that are very far away would move the mean so far from the others that their distances lose digits.
-    some = X[:: -(-X.shape[0] // SOME)].astype(float)
+    some = to_numpy(rows_of(X, slice(None, None, -(-X.shape[0] // SOME)))).astype(float)
     low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         far = np.abs(mean - middle) > ASTRAY * (high - low)
-    return np.where(far & (high > low), middle, mean).astype(X.dtype)
+    return like(np.where(far & (high > low), middle, mean), X)
+
+
+def _mean(X) -> NDArray:
+    """The mean of all rows, in double precision where the device of the points has it."""
+    if is_foreign(X):
+        return to_numpy(Library.of(X).xp.mean(doubled(X), axis=0)).astype(float)
+    return X.mean(axis=0, dtype=float)
 
 
 def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
