@@ -28,8 +28,6 @@ from coxfield.utils.numbers import ORDINARY, units_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.profiles import Profile
-
 
 SHRINK = 2.0**64  # by which the largest numbers are divided before they are added up
 BEYOND = 80.0  # length scales; at half of that, the squared exponential is exp(-800)
@@ -349,8 +347,8 @@ class RadialForm(Protocol):
         """The kernel of scikit-learn."""
 
     @property
-    def profile(self) -> Profile:
-        """The function of squared distances."""
+    def profile(self) -> Any:
+        """The function of squared distances, a `Profile` of `kernels/profiles.py`."""
 
     @property
     def variance(self) -> float:
