@@ -48,7 +48,7 @@ $(TORCH): $(READY)
 	@touch $(TORCH)
 
 test-arrays: $(TORCH)   ## tests of array libraries, with torch, and scikit-learn's own checks
-	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/arrays tests/estimators/test_array_input.py
+	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_backends.py tests/dask/test_checks.py tests/estimators/test_array_input.py
 	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/estimators/test_estimator_checks.py -k array_api
 
 test-portable: $(READY) ## all tests again as other CPUs would run them: a table of variants (half an hour)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
+from backends import BACKENDS
 from coxfield.kernels.namespace import Library
 
 
@@ -27,3 +28,13 @@ def dispatch(monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     with config_context(array_api_dispatch=True):
         yield
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    """A place where points can be, see `backends`. torch is optional."""
+    found = BACKENDS[request.param]
+    found.array([0.0])  # skips the test where the library is not installed
+    if found.dask:
+        pytest.importorskip("dask")
+    return found

@@ -33,7 +33,8 @@ def mortal_cluster(folder):
     """A client of two workers that nobody starts again if they are killed."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-nanny", "--no-dashboard", "--nthreads", "1"]
     command += ["--host", "127.0.0.1", "--death-timeout", "60", "--local-directory", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    places = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     with cluster(n_workers=0) as client:
         workers = [
             subprocess.Popen([*command, client.scheduler.address], env=environment, stderr=subprocess.DEVNULL)

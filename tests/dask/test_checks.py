@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from coxfield.dask.checks import Form, checked_labels, checked_weights, in_memory
-from coxfield.dask.chunks import Recipe
+from coxfield.dask.chunks import Form, Recipe, checked_labels, checked_weights
 
 X = np.arange(6.0).reshape(3, 2)
 FORM = Form(np.dtype(float), 2)
@@ -66,15 +65,18 @@ def test_weights():
         checked_weights(np.ones(2), X, 3)
 
 
-class OnDevice:
-    """Like an array of CuPy."""
-
-    __module__ = "cupy"
-
-    def get(self):
-        return X
-
-
-def test_chunks_of_cupy_are_copied_from_the_device():
-    np.testing.assert_array_equal(FORM.points(OnDevice(), 0), X)
-    assert in_memory(X) is X
+def test_chunks_of_other_libraries_stay_on_their_device():
+    strict = pytest.importorskip("array_api_strict")
+    there = strict.asarray(X, device=strict.Device("device1"))
+    for precision, dtype in ((float, strict.float64), (np.float32, strict.float32)):
+        found = Form(np.dtype(precision), 2).points(there, 0)
+        assert found.device == there.device
+        assert found.dtype == dtype
+    with pytest.raises(ValueError, match=r"chunk 3 of X holds array_api_strict arrays on .* give all in one form"):
+        Form(np.dtype(float), 2, sparse=True).points(there, 3)
+    bad = X.copy()
+    bad[1, 0] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN: column 0 in row 1 of chunk 2, where"):
+        FORM.points(strict.asarray(bad, device=strict.Device("device1")), 2)
+    assert checked_labels(strict.asarray([0, 1, 1]), X, 0, "Classifier").tolist() == [0, 1, 1]
+    assert checked_weights(strict.asarray([0.0, 1.0, 2.0]), X, 0).tolist() == [0, 1, 2]

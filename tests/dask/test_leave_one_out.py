@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 import dask
-from coxfield.dask.checks import Form
+from coxfield.dask.chunks import Form
 from coxfield.dask.leave_one_out import (
     LabelledBlock,
     PathBlock,
@@ -12,7 +12,7 @@ from coxfield.dask.leave_one_out import (
     gathered,
     joined_paths,
     path_sums,
-    rows_of,
+    training_block,
 )
 from coxfield.dask.pair_sums import Block, Model
 from coxfield.engine.store import Labelled
@@ -33,7 +33,7 @@ def test_all_pairs_of_chunks_are_leave_one_out():
     here = np.stack(list(loo_log_sums(Labelled(X, Y, 3), COVARIANCES, FACTORS)))
     found = []
     for shard in SHARDS:
-        asked = rows_of(MODEL, None, *shard)
+        asked = training_block(MODEL, None, *shard)
         found.append(joined_paths([path_sums(MODEL, FACTORS, asked, *other) for other in SHARDS]))
     condition = 8 * np.square(X).sum(axis=1).max() / FACTORS.min() ** 2
     # Far behind the best class, one machine puts a floor under the sums: 1e-38 = exp(-87) times the value of the
@@ -45,7 +45,7 @@ def test_all_pairs_of_chunks_are_leave_one_out():
 
 
 def test_some_rows_of_several_shards_in_one_block():
-    parts = [rows_of(MODEL, np.array(rows), *shard) for rows, shard in zip([[3, 7], [1]], SHARDS, strict=True)]
+    parts = [training_block(MODEL, np.array(rows), *shard) for rows, shard in zip([[3, 7], [1]], SHARDS, strict=True)]
     block = gathered(parts)
     np.testing.assert_array_equal(block.block.X, X[[3, 7, 51]])
     assert block.block.shards.tolist() == [0, 0, 1]
@@ -59,9 +59,9 @@ def test_sparse_rows_are_gathered():
 
 
 def test_no_points_and_no_rows():
-    asked = rows_of(MODEL, np.zeros(0, int), *SHARDS[0])
+    asked = training_block(MODEL, np.zeros(0, int), *SHARDS[0])
     assert path_sums(MODEL, FACTORS, asked, *SHARDS[1]).shape == (4, 0, 3)
-    asked = rows_of(MODEL, None, *SHARDS[0])
+    asked = training_block(MODEL, None, *SHARDS[0])
     assert np.isneginf(path_sums(MODEL, FACTORS, asked, 1, X[:0], Y[:0], None)).all()
 
 

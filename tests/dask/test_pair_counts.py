@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.dask.checks import Form
+from coxfield.dask.chunks import Form
 from coxfield.dask.pair_sums import Block, Counts, Fits, Model, Partial, fits, joined_counts, pair_counts
 from coxfield.engine.class_sums import ClassSums
 from coxfield.engine.conformal import odds_against, slack

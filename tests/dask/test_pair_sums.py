@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.dask.checks import Form
+from coxfield.dask.chunks import Form
 from coxfield.dask.pair_sums import (
     Block,
     Model,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dask
-from coxfield.dask.shards import JOINED, Plan, computed, persisted
+from coxfield.dask.plan import JOINED, Plan, computed, persisted
 
 
 @pytest.mark.parametrize("count", [1, 2, JOINED, JOINED + 1, 70])

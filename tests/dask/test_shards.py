@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from coxfield.dask import DaskLGCPClassifier
-from coxfield.dask.checks import Form
-from coxfield.dask.shards import Shards, joined_surveys, read, survey_of
+from coxfield.dask.chunks import Form
+from coxfield.dask.shards import Piece, Shards, joined_surveys, read, survey_of
 from shard_cases import chunked, points
 
 X, Y, _ = points()
@@ -11,7 +11,7 @@ FORM = Form(np.dtype(float), 3)
 
 
 def shards(y=Y, weights=None):
-    return Shards(chunked(X, 40), chunked(y, 40), chunked(weights, 40), FORM)
+    return Shards((Piece(chunked(X, 40), chunked(y, 40), chunked(weights, 40)),), FORM)
 
 
 def test_a_survey_of_all_chunks():
@@ -23,6 +23,7 @@ def test_a_survey_of_all_chunks():
     np.testing.assert_array_equal(found.known.sizes, np.abs(X).max(axis=0))
     np.testing.assert_array_equal(found.known.first, X[:1])
     assert found.starts.tolist() == [0, 40, 80]
+    assert found.of_class.tolist() == [[np.sum(Y == 0), np.sum(Y == 1)]] * 2
     assert found.form.sparse is False
 
 
@@ -46,7 +47,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="zero everywhere"):
         shards(weights=np.zeros(len(Y))).surveyed(DaskLGCPClassifier())
     with pytest.raises(ValueError, match="0 sample"):
-        Shards(chunked(X[:0], 1), chunked(Y[:0], 1), None, FORM).surveyed(DaskLGCPClassifier())
+        Shards((Piece(chunked(X[:0], 1), chunked(Y[:0], 1)),), FORM).surveyed(DaskLGCPClassifier())
     texts = [survey_of(FORM, "", 0, X[:5], y, None) for y in (Y[:5], Y[:5].astype(str))]
     with pytest.raises(ValueError, match="text in one chunk and numbers in another"):
         joined_surveys(texts)

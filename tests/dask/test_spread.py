@@ -4,8 +4,8 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.dask import DaskLGCPClassifier, shards
-from coxfield.dask.checks import Form
-from coxfield.dask.shards import Shards
+from coxfield.dask.chunks import Form
+from coxfield.dask.shards import Piece, Shards
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.selection.grid import class_distance
@@ -20,7 +20,7 @@ def test_the_distance_over_shards_is_that_of_all_points(make, unit, kernels):
     X, y, _ = points()
     X = make(unit * (X + 5))
     weights = 1 + np.arange(N) % 3.0
-    there = Shards(chunked(X, 25), chunked(y, 25), chunked(weights, 25), Form(np.dtype(float), 3))
+    there = Shards((Piece(chunked(X, 25), chunked(y, 25), chunked(weights, 25)),), Form(np.dtype(float), 3))
     kernels = PerClass.of(kernels)
     found = shards.class_distance(there.surveyed(DaskLGCPClassifier()), kernels)
     # Variances are differences of second moments, about a row at best, and about 0 at worst: that is what is lost.

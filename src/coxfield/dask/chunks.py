@@ -1,9 +1,9 @@
-"""What users give, as Dask arrays whose chunks are whole rows."""
+"""What users give, as Dask arrays whose chunks are whole rows, and checks of the chunks where they are."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import dask.array as da
@@ -11,17 +11,17 @@ import numpy as np
 from dask.optimization import cull
 from dask.sizeof import sizeof
 from distributed import Future
+from scipy import sparse
 
 import dask
-from coxfield.estimators.validation import refuse_columns
+from coxfield.estimators import validation
+from coxfield.estimators.validation import EXTREME_WEIGHT, refuse_columns
+from coxfield.kernels.namespace import Library, is_foreign, to_numpy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
-
-    from coxfield.dask.shards import Plan
-    from coxfield.engine.decision import Scores
 
 
 # Bytes of results. Dask asks for them when it decides whether a result travels to a shard, or a shard to a result.
@@ -49,8 +49,9 @@ LIGHT = 2**16  # bytes that a description may take, because each task carries it
 class Recipe:
     """How to make one chunk: tasks that are run one after the other, where the chunk is needed."""
 
-    def __init__(self, tasks: dict, key):
+    def __init__(self, tasks: dict, key, size: int = 0):
         self.tasks, self.key = tasks, key
+        self.size = size  # in bytes
 
     def make(self) -> Any:
         """The chunk."""
@@ -77,9 +78,8 @@ def keys_of(collection) -> list:
 def _reference(tasks: dict, key) -> Any:
     needed = dict(cull(tasks, key)[0])
     values = [getattr(node, "value", node) for node in needed.values()]
-    if any(isinstance(value, Future) for value in values) or sum(map(sizeof, values)) > LIGHT:
-        return key
-    return Recipe(needed, key)
+    size = sum(map(sizeof, values))
+    return key if size > LIGHT or any(isinstance(value, Future) for value in values) else Recipe(needed, key, size)
 
 
 ROWS = 8192  # of a chunk that is made of a NumPy array
@@ -196,80 +196,125 @@ def _values(part: Any) -> np.ndarray:
         return values
 
 
-# From planned scores to the Dask arrays that users see.
+# Checks of chunks. Each error is one sentence that names the column and the chunk.
 
 
 @dataclass(frozen=True)
-class Results:
-    """Scores of blocks of rows, or what takes their place, not computed yet."""
+class Form:
+    """What the chunks of points must look like."""
 
-    plan: Plan
-    keys: Sequence
-    """Of the scores of each block."""
-    lengths: Sequence
-    """Rows of each block, NaN if nobody knows."""
-    classes: NDArray
     precision: np.dtype
-    here: bool = False
-    """Whether to compute at once."""
+    n_features: int
+    names: tuple | None = None
+    """Names of the columns, if the points came as a data frame."""
+    sparse: bool | None = None
+    """Whether chunks are made sparse or dense; None if they stay as they are."""
 
-    def labels(self) -> Any:
-        """Most probable classes."""
-        return self.array("predict", partial(_labels, self.classes), (), self.classes.dtype)
+    def points(self, chunk, number: int, what: str = "X") -> Any:
+        """A chunk of points: an array where it is, on its device, or a CSR array, in the right precision."""
+        X = made(chunk)
+        if not is_foreign(X):
+            X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(
+                f"chunk {number} of {what} has the shape {X.shape}, where {self.n_features} columns were promised: "
+                "correct the function that makes the chunks, or the shape that was declared"
+            )
+        if is_foreign(X):
+            return self._elsewhere(X, number, what)
+        if X.dtype.kind not in "biuf" and not sparse.issparse(X):
+            X = self._numbers(X, number, what)
+        found = X.astype(self.precision, copy=False)
+        self._refuse_blanks(found, number, what)
+        if self.sparse is None or sparse.issparse(found) == self.sparse:
+            return found
+        return sparse.csr_array(found) if self.sparse else found.toarray()
 
-    def probabilities(self) -> Any:
-        """Probabilities of the classes."""
-        return self._per_class("predict-proba", _probabilities)
+    def _elsewhere(self, X, number: int, what: str) -> Any:
+        """A chunk of another library than NumPy, such as CuPy, which stays on its device."""
+        library = Library.of(X)
+        if self.sparse:
+            raise ValueError(
+                f"chunk {number} of {what} holds {library}, where the first chunk is sparse: give all in one form"
+            )
+        single = self.precision == np.float32
+        found = library.xp.astype(X, library.xp.float32 if single else library.double, copy=False)
+        if not bool(library.xp.all(library.xp.isfinite(found))):
+            self._refuse_blanks(to_numpy(found), number, what)
+        return found
 
-    def log_probabilities(self) -> Any:
-        """Log probabilities of the classes."""
-        return self._per_class("predict-log-proba", _log_probabilities)
+    def _numbers(self, X: NDArray, number: int, what: str) -> NDArray:
+        for k in range(X.shape[1]):
+            try:
+                X[:, k].astype(float)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{self._column(k)} of {what} holds no numbers in chunk {number}, such as {X[0, k]!r}: encode it "
+                    "as numbers, or leave it out"
+                ) from None
+        return X.astype(float)
 
-    def class_scores(self) -> Any:
-        """Scores of the classes."""
-        return self._per_class("class-scores", _in_precision)
+    def _refuse_blanks(self, X, number: int, what: str) -> None:
+        values = X.data if sparse.issparse(X) else X
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum(dtype=float)) or np.isfinite(values).all():
+                return
+        wrong = sparse.coo_array(X) if sparse.issparse(X) else X
+        rows, columns = np.nonzero(~np.isfinite(X)) if wrong is X else _places(wrong)
+        row, k = int(rows[0]), int(columns[0])
+        value = X[[row], :].toarray()[0, k] if sparse.issparse(X) else X[row, k]
+        said = "NaN" if np.isnan(value) else "infinity"
+        raise ValueError(
+            f"Input {what} contains {said}: {self._column(k)} in row {row} of chunk {number}, where a finite number is "
+            "needed: fill in a number, or remove the row"
+        )
 
-    def decision_function(self) -> Any:
-        """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more."""
-        if len(self.classes) > 2:
-            return self._per_class("decision-function", _relative)
-        return self.array("decision-function", partial(_difference, self.precision), (), self.precision)
-
-    def _per_class(self, step: str, function: Callable) -> Any:
-        return self.array(step, partial(function, self.precision), (len(self.classes),), self.precision)
-
-    def array(self, step: str, function: Callable, tail: tuple, dtype) -> Any:
-        """An array whose chunks are the function of one result each, with rows of the shape `tail`."""
-        array = self.plan.array(step, function, self.keys, self.lengths, tail=tail, dtype=dtype)
-        return array.compute() if self.here else array
-
-
-def returned(precision: np.dtype, values: NDArray) -> NDArray:
-    """Numbers in the precision of the training points, and none of them infinite."""
-    largest = np.finfo(precision).max
-    return np.clip(values, -largest, largest).astype(precision, copy=False)
-
-
-def _labels(classes: NDArray, scores: Scores) -> NDArray:
-    return classes[scores.decisions]
-
-
-def _in_precision(precision: np.dtype, scores: Scores) -> NDArray:
-    return returned(precision, scores.values)
-
-
-def _relative(precision: np.dtype, scores: Scores) -> NDArray:
-    return returned(precision, scores.relative)
+    def _column(self, k: int) -> str:
+        return f"column {k if self.names is None else repr(self.names[k])}"
 
 
-def _difference(precision: np.dtype, scores: Scores) -> NDArray:
-    found = _relative(precision, scores)
-    return found[:, 1] - found[:, 0]
+def _places(X: sparse.coo_array) -> tuple[NDArray, NDArray]:
+    wrong = ~np.isfinite(X.data)
+    rows, columns = X.coords
+    return rows[wrong], columns[wrong]
 
 
-def _log_probabilities(precision: np.dtype, scores: Scores) -> NDArray:
-    return returned(precision, scores.log_probabilities)
+def checked_labels(chunk, X, number: int, estimator: str) -> NDArray:
+    """The labels of a chunk of points."""
+    y = made(chunk)
+    y = to_numpy(y) if is_foreign(y) else y
+    if len(y) != X.shape[0]:
+        raise ValueError(
+            f"chunk {number} of X has {X.shape[0]} rows, and that of y has {len(y)}: give both with the same chunks"
+        )
+    with in_chunk(number):
+        return validation.complete_labels(y, X, estimator)
 
 
-def _probabilities(precision: np.dtype, scores: Scores) -> NDArray:
-    return np.exp(_log_probabilities(precision, scores))
+def checked_weights(chunk, X, number: int) -> NDArray | None:
+    """The weights of a chunk of points, not negative; None if every point counts once."""
+    if chunk is None:
+        return None
+    weights = to_numpy(made(chunk)).astype(float)
+    if weights.shape != (X.shape[0],):
+        raise ValueError(
+            f"chunk {number} of X has {X.shape[0]} rows, and that of sample_weight has the shape {weights.shape}: "
+            "give one number per row, with the same chunks"
+        )
+    wrong = ~(np.isfinite(weights) & (weights >= 0) & (weights <= EXTREME_WEIGHT))
+    wrong |= (weights > 0) & (weights < 1 / EXTREME_WEIGHT)
+    if wrong.any():
+        raise ValueError(
+            f"sample_weight is {weights[wrong][0]:g} in chunk {number}: give 0, or numbers between "
+            f"{1 / EXTREME_WEIGHT:.2g} and {EXTREME_WEIGHT:.2g}"
+        )
+    return weights
+
+
+@contextmanager
+def in_chunk(number: int) -> Iterator[None]:
+    """A context in which a sentence on a row says in which chunk the row is."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"chunk {number}: {error}") from None

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import dask
-from coxfield.dask.checks import Form
-from coxfield.dask.chunks import Given, Results, column, keys_of, points
+from coxfield.dask.chunks import Form, Given, column, keys_of, points
 from coxfield.dask.leave_one_out import ShardedSearch
+from coxfield.dask.live_data import DaskLiveData
 from coxfield.dask.mixture import SAMPLE, ShardedPoints, sharded_mixture
 from coxfield.dask.pair_sums import Model, planned_scores, queries
-from coxfield.dask.sets import HELD, DaskReasons, DaskSets
-from coxfield.dask.shards import Shards, class_distance
+from coxfield.dask.plan import Results, each_chunk
+from coxfield.dask.reasons import DaskReasons
+from coxfield.dask.sets import HELD, DaskSets
+from coxfield.dask.shards import Piece, Shards, class_distance
 from coxfield.estimators import validation
-from coxfield.kernels.per_class import PerClass, class_kernels, class_values
+from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
+from coxfield.kernels.per_class import PerClass, class_values
 from coxfield.kernels.recognise import recognise
-from coxfield.kernels.sklearn_tree import rescale
-from coxfield.selection.grid import candidate_factors, length_scale_of
 from coxfield.selection.mixture.bank import bank_of
 from coxfield.selection.mixture.learn import learn_mixture
 from coxfield.utils.numbers import generator, whole_number
@@ -32,11 +33,12 @@ from coxfield.utils.numbers import generator, whole_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coxfield.selection.mixture.learn import LearnedMixture
+
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", None)
-FITTED = ("selection_path_", "loo_error_", "loo_log_loss_", "mixture_", HELD)  # attributes that only some fits set
 
 
-class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
+class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     """`LGCPClassifier` on Dask arrays and data frames: training points stay where they are, and predictions are lazy.
 
     The class sums of the two classifiers are the same up to rounding. Training points are shards, which are the chunks
@@ -126,9 +128,13 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    bank = "simple"
+    selection_part = 1.0
+    class_weight = None
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.array_api_support = False
         return tags
 
     def fit(self, X, y, sample_weight=None) -> Self:
@@ -153,96 +159,81 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
                 "'loo_log_loss', which are sums over shards, or fit LGCPClassifier on a part of the rows"
             )
         validation.check_option("selection", self.selection, SELECTIONS)
-        shards = self._shards_of(X, y, sample_weight).surveyed(self, self.verbose)
-        classes = shards.classes
-        assert classes is not None
-        mean = class_values(self.mean, classes, "mean", default=0.0)
+        draft = self._draft()
+        return self._take_over(draft._fit_shards(draft._shards_of(X, y, sample_weight)))
+
+    def _fit_shards(self, shards: Shards) -> Self:
+        """Look at all shards, and choose the covariance."""
+        shards = shards.surveyed(self, self.verbose)
+        self._forget_fit((*FITTED, HELD))
+        self.classes_ = np.asarray(shards.classes)
+        self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
         if self.selection == "mixture":
-            found, shards = self._mixed(shards, mean)
+            self._learn_from(shards)
         else:
-            found = self._chosen(shards, mean)
-        for earlier in FITTED:
-            self.__dict__.pop(earlier, None)
-        self.__dict__.update(found)
-        self.classes_, self._shards = classes, shards
+            kernels = self._given_kernels()
+            shards.check_library([recognise(kernel, shards.form.n_features) for kernel in kernels.distinct])
+            kernels = kernels if self.selection is None else self._select(shards, kernels)
+            self._keep(shards, kernels.map(lambda kernel: recognise(kernel, shards.form.n_features)))
         return self
 
-    def _chosen(self, shards: Shards, mean: NDArray) -> dict[str, Any]:
-        """One kernel, or one per class, with the length scale that leave-one-out prefers."""
-        classes = shards.classes
-        assert classes is not None
-        kernels = class_kernels(RBF(1.0) if self.kernel is None else self.kernel, classes)
-        covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
-        found: dict[str, Any] = {}
-        if self.selection is not None:
-            kernels, found = self._selected(shards, kernels, mean)
-            covariances = kernels.map(lambda kernel: recognise(kernel, shards.form.n_features))
-        found |= {"mean_": mean, "kernel_": validation.shown_kernel(kernels, self.kernel, classes)}
-        return found | {"_model": Model.of(shards, covariances, mean, self.n_jobs)}
+    def _keep(self, shards: Shards, covariances: PerClass) -> None:
+        """Hold the shards under the chosen covariances."""
+        kernels = covariances.map(lambda covariance: covariance.kernel)
+        self.kernel_ = validation.shown_kernel(kernels, self.kernel, self.classes_)
+        self._shards, self._model = shards, Model.of(shards, covariances, self.mean_, self.n_jobs)
 
-    def _mixed(self, shards: Shards, mean: NDArray) -> tuple[dict[str, Any], Shards]:
-        """The mixture that leave-one-out prefers, and the shards with the densities of its members."""
+    def _select(self, shards: Any, kernels: PerClass) -> PerClass:
+        search = replace(self._search(str(self.selection)), rows=self._drawn(shards))
+        return self._along(search, class_distance(shards, kernels), shards, kernels)
+
+    def _search(self, criterion: str) -> ShardedSearch:
+        return ShardedSearch(**vars(super()._search(criterion)), n_jobs=self.n_jobs)
+
+    def _learn_from(self, shards: Shards) -> None:
+        """Learn the mixture that leave-one-out prefers; the means are learned with it."""
         if isinstance(self.kernel, Mapping):
-            class_kernels(self.kernel, np.asarray(shards.classes))  # refuses wrong keys first
+            self._given_kernels()  # refuses wrong keys first
             others = str(SELECTIONS[1:])[1:-1]
             raise ValueError(f"classes share a mixture: for a kernel per class, give selection as one of {others}")
-        n, n_classes = int(sum(shards.known.kept)), len(mean)
-        model = Model.of(shards, PerClass.shared_by(None, n_classes), mean, self.n_jobs)
-        rows = np.arange(n)
-        if n > SAMPLE:
-            rows = np.sort(generator(self.random_state).choice(n, SAMPLE, replace=False))
-        labelled = ShardedPoints.of(shards, model, rows, self.verbose)
+        labelled, rows = self._labelled(shards)
         assert labelled.sample is not None
         # A transformer that uses labels is not cross-fitted here: the folds would be those of the sample.
         bank = [ladder.plain for ladder in bank_of(self.kernel, labelled.sample, self.length_scales)]
-        if n > SAMPLE:
-            origin = np.full(n, -1)
-            origin[rows] = np.arange(SAMPLE)
+        shards.check_library([ladder.covariance for ladder in bank])
+        if len(rows) < len(labelled):
+            origin = np.full(len(labelled), -1)
+            origin[rows] = np.arange(len(rows))
             bank = [ladder.reindexed(origin) for ladder in bank]
-        learned = learn_mixture(labelled, bank, mean, learn_mean=self.learn_mean, verbose=self.verbose)
-        mixture, densities = sharded_mixture(shards, learned.mixture)
-        covariances = PerClass.shared_by(mixture, n_classes)
-        found = {
-            "mean_": learned.mean,
-            "mixture_": learned.table,
-            "loo_error_": learned.loo_error,
-            "loo_log_loss_": learned.loo_log_loss,
-            "kernel_": mixture,
-            "_model": Model.of(shards, covariances, learned.mean, self.n_jobs),
-        }
-        return found, replace(shards, densities=densities)
+        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
+        self._keep_learned(shards, learned)
 
-    def _shards_of(self, X, y, sample_weight) -> Shards:
+    def _labelled(self, shards: Shards) -> tuple[ShardedPoints, NDArray]:
+        """The shards for learning a mixture, and the rows of the sample from which representations are learned."""
+        n, n_classes = int(sum(shards.known.kept)), len(self.classes_)
+        model = Model.of(shards, PerClass.shared_by(None, n_classes), self.mean_, self.n_jobs)
+        rows = np.arange(n)
+        if n > SAMPLE:
+            rows = np.sort(generator(self.random_state).choice(n, SAMPLE, replace=False))
+        return ShardedPoints.of(shards, model, rows, self.verbose), rows
+
+    def _keep_learned(self, shards: Shards, learned: LearnedMixture) -> None:
+        mixture, densities = sharded_mixture(shards, learned.mixture)
+        self.mean_, self.mixture_ = learned.mean, learned.table
+        self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
+        self._keep(replace(shards, densities=densities), PerClass.shared_by(mixture, len(self.classes_)))
+
+    def _shards_of(self, X, y, sample_weight, form: Form | None = None) -> Shards:
         """What was given, in chunks of the same rows. Nothing is computed."""
         if y is None:
             raise ValueError("DaskLGCPClassifier requires y to be passed, but the target y is None: give y")
         given = points(X)
-        validate_data(self, _example(given), skip_check_array=True)
-        form = Form(given.precision, given.n_features, given.names)
+        validate_data(self, _example(given), skip_check_array=True, reset=form is None)
+        form = form or Form(given.precision, given.n_features, given.names)
         weights = None if sample_weight is None else column(sample_weight, given.X, "sample_weight")
-        return Shards(given.X, column(y, given.X, "y"), weights, form)
+        return Shards((Piece(given.X, column(y, given.X, "y"), weights),), form)
 
-    def _selected(self, shards: Shards, kernels: PerClass, mean: NDArray) -> tuple[PerClass, dict]:
-        """The kernels that leave-one-out prefers, and what describes the choice."""
-        search = ShardedSearch(
-            mean=mean,
-            criterion=str(self.selection),
-            bounded=self.kernel is not None,
-            refine=self.length_scales is None,
-            set_variance=self.kernel is None or self.selection == "loo_log_loss",
-            verbose=self.verbose,
-            rows=self._drawn(shards),
-            n_jobs=self.n_jobs,
-        )
-        distance = class_distance(shards, kernels)
-        factors = candidate_factors(kernels.distinct, distance, self.length_scales, bounded=search.bounded)
-        path = search.path(shards, kernels, factors)  # type: ignore[arg-type]
-        factor, variance = path.chosen("factor"), path.chosen("variance")
-        table = path.table(length_scale_of(kernels.distinct))
-        chosen = kernels.map(lambda kernel: rescale(kernel, factor, variance))
-        return chosen, {"selection_path_": table, "loo_error_": path.chosen("loo_error")}
-
-    def _drawn(self, shards: Shards) -> dict[int, NDArray] | None:
+    def _drawn(self, shards: Any) -> Any:
         """Rows of each shard whose losses count, without those of weight zero; None for all of them."""
         if self.selection_rows is None:
             return None
@@ -251,6 +242,30 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         rows = np.arange(n) if n <= most else np.sort(generator(self.random_state).choice(n, most, replace=False))
         of = np.searchsorted(ends, rows, side="right")
         return {int(k): rows[of == k] - (ends[k] - shards.known.kept[k]) for k in np.unique(of)}
+
+    def with_priors(self, priors) -> Self:
+        """The same classifier where classes have other shares; see `LGCPClassifier.with_priors`.
+
+        Parameters
+        ----------
+        priors : mapping class -> share, or array-like of shape (n_classes,)
+
+        Returns
+        -------
+        DaskLGCPClassifier
+            A new object on the same shards. This one does not change. Rows that arrive, and `reselect`, choose means
+            for the shares of the training rows again.
+        """
+        check_is_fitted(self)
+        weight = self._shards.of_class[1]
+        shares = checked_shares(priors, self.classes_.tolist())
+        found = copy(self)
+        for stale in ("loo_error_", "loo_log_loss_", HELD):
+            found.__dict__.pop(stale, None)
+        with np.errstate(divide="ignore"):
+            found.mean_ = self.mean_ + np.log(shares * weight.sum()) - np.log(np.where(weight > 0, weight, 1.0))
+        found._model = replace(self._model, mean=found.mean_)
+        return found
 
     @property
     def X_fit_(self) -> Any:  # noqa: N802
@@ -262,7 +277,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         """The labels of the training points, as a Dask array."""
         return self._shards.y
 
-    def _planned(self, X) -> Results:
+    def _scores(self, X) -> Any:
         """Scores of new points, not computed yet."""
         given = self._queries(X)
         plan = self._shards.plan(given.X)
@@ -270,7 +285,7 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         references = self._shards.references
         blocks = [plan.add("queries", queries, form, number, key) for number, key in enumerate(keys_of(given.X))]
         keys = [planned_scores(plan, model, block, references) for block in blocks]
-        return Results(plan, keys, given.lengths, self.classes_, self._model.form.precision, here=given.here)
+        return Results(plan, keys, given.lengths, len(self.classes_), self._model.form.precision, here=given.here)
 
     def _queries(self, X) -> Given:
         """New points with the right columns."""
@@ -279,46 +294,27 @@ class DaskLGCPClassifier(DaskSets, DaskReasons, ClassifierMixin, BaseEstimator):
         validate_data(self, _example(given), reset=False, skip_check_array=True)
         return given
 
-    def class_scores(self, X) -> Any:
-        """The score of each class; see `LGCPClassifier.class_scores`.
+    def _check_library(self, X, method: str) -> None:
+        """Nothing: queries travel to the library and the device of each shard."""
+        check_is_fitted(self)
 
-        Parameters
-        ----------
-        X : Dask array or data frame of shape (n_samples, n_features)
+    def _returned(self, values):
+        return values  # results are finite, and in their precision
 
-        Returns
-        -------
-        Dask array of shape (n_samples, n_classes)
-            Not computed yet, in the same chunks of rows; of a NumPy array, a NumPy array. This is so for all
-            predictions.
-        """
-        return self._planned(X).class_scores()
+    def _exponentials(self, logs):
+        return each_chunk("predict-proba", np.exp, logs, logs.dtype)
 
-    def decision_function(self, X) -> Any:
-        """Score of class 1 minus score of class 0 for two classes; scores up to a constant per row for more."""
-        return self._planned(X).decision_function()
-
-    def predict_log_proba(self, X) -> Any:
-        """Log probabilities of the classes."""
-        return self._planned(X).log_probabilities()
-
-    def predict_proba(self, X) -> Any:
-        """Probabilities of the classes."""
-        return self._planned(X).probabilities()
-
-    def predict(self, X) -> Any:
-        """Most probable class of each row; if every covariance underflows, the class of the nearest neighbour."""
-        return self._planned(X).labels()
-
-    def predict_with_proba(self, X) -> tuple[Any, Any]:
-        """Labels and probabilities together. Compute both by one `dask.compute`, and the sums are computed once."""
-        planned = self._planned(X)
-        return planned.labels(), planned.probabilities()
+    def _named(self, codes):
+        return each_chunk("predict", partial(_taken, self.classes_), codes, self.classes_.dtype)
 
     def score(self, X, y, sample_weight=None) -> float:
         """Share of right labels. This is computed at once."""
         found, truth, weights = dask.compute(self.predict(X), y, sample_weight)
         return float(accuracy_score(np.asarray(truth), found, sample_weight=weights))
+
+
+def _taken(classes: NDArray, codes: NDArray) -> NDArray:
+    return classes[codes]
 
 
 def _example(given: Given):

@@ -6,7 +6,7 @@ sums. The sums of a block stay where they were computed: losses are asked for, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy as np
 from coxfield import threads
 from coxfield.dask.chunks import count_bytes
 from coxfield.dask.pair_sums import Block, Model
-from coxfield.dask.shards import Plan, computed, persisted
-from coxfield.kernels.namespace import stacked
+from coxfield.dask.plan import Plan, computed, persisted
+from coxfield.kernels.namespace import at_home, rows_of, stacked
 from coxfield.kernels.recognise import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
 from coxfield.selection.loo import (
@@ -46,6 +46,15 @@ class LabelledBlock:
     y: NDArray
     weights: NDArray
 
+    def __getitem__(self, rows: NDArray) -> LabelledBlock:
+        block = self.block
+        where = (None if each is None else each[rows] for each in (block.shards, block.rows, block.places))
+        return LabelledBlock(Block(rows_of(block.X, rows), *where), self.y[rows], self.weights[rows])
+
+    def at_home(self) -> LabelledBlock:
+        """The same with its points in NumPy."""
+        return replace(self, block=replace(self.block, X=at_home(self.block.X)))
+
 
 @dataclass(frozen=True)
 class PathBlock:
@@ -65,14 +74,19 @@ class PathBlock:
 count_bytes(LabelledBlock, PathBlock)
 
 
-def rows_of(model: Model, chosen: NDArray | None, number: int, X, y, weights, densities=None) -> LabelledBlock:
+def training_block(model: Model, chosen: NDArray | None, number: int, X, y, weights, densities=None) -> LabelledBlock:
     """Rows of a shard as queries, all of them or some."""
     shard = model.shard(number, X, y, weights)
     points, rows = shard.labelled, shard.rows
     places = model.places[number] + np.arange(len(rows))
-    if chosen is not None:
-        points, rows, places = points[chosen], rows[chosen], places[chosen]
-    return LabelledBlock(Block(points.X, np.full(len(rows), number), rows, places), points.y, points.counts)
+    block = Block(points.X, np.full(len(rows), number), rows, places)
+    found = LabelledBlock(block, points.y, points.counts)
+    return found if chosen is None else found[chosen]
+
+
+def kept_rows(model: Model, gone: NDArray, number: int, X, y, weights, densities=None) -> NDArray:
+    """Which points of a shard stay if some rows of its chunk leave."""
+    return np.flatnonzero(~np.isin(model.shard(number, X, y, weights).rows, gone))
 
 
 def block_of(asked: LabelledBlock) -> Block:
@@ -81,8 +95,8 @@ def block_of(asked: LabelledBlock) -> Block:
 
 
 def gathered(parts: Sequence[LabelledBlock]) -> LabelledBlock:
-    """Rows of several shards as one block."""
-    parts = [part for part in parts if len(part.y)] or list(parts[:1])
+    """Rows of several shards as one block, in NumPy: it travels to all shards, wherever they are."""
+    parts = [part.at_home() for part in parts if len(part.y)] or [parts[0].at_home()]
     blocks = [part.block for part in parts]
     Xs = [block.X for block in blocks]
     where = (np.concatenate([getattr(block, name) for block in blocks]) for name in ("shards", "rows", "places"))
@@ -90,11 +104,22 @@ def gathered(parts: Sequence[LabelledBlock]) -> LabelledBlock:
     return LabelledBlock(Block(stacked(Xs), *where), y, weights)
 
 
+def block_at(plan: Plan, model: Any, shards: Shards, places: NDArray) -> tuple:
+    """The key of a block of training points, given by their places among all rows of positive weight."""
+    of = np.searchsorted(np.cumsum(shards.known.kept), places, side="right")
+    blocks = [
+        plan.add("rows", training_block, model, places[of == k] - shards.places[k], *shards.references[k])
+        for k in np.unique(of)
+    ]
+    return plan.add("rows-gather", gathered, blocks)
+
+
 def path_sums(
     model: Model, factors: NDArray, asked: LabelledBlock, number: int, X, y, weights, densities=None
 ) -> NDArray:
     """Log class sums of a block over one shard for each factor, shape (factors, n, n_classes)."""
-    shard, block = model.shard(number, X, y, weights), asked.block
+    shard = model.shard(number, X, y, weights)
+    block = asked.block.beside(shard.labelled.X)
     labelled, left = shard.labelled, block.leave_out(number, shard)
     if not len(labelled) or not len(block) or left is None:
         return np.full((len(factors), len(block), labelled.n_classes), -np.inf)
@@ -213,9 +238,9 @@ class ShardedSearch(Search):
     def _asked(self, plan: Plan, known, shards: Shards) -> list:
         """The keys of the blocks whose losses count."""
         if self.rows is None:
-            return [plan.add("rows", rows_of, known, None, *parts) for parts in shards.references]
+            return [plan.add("rows", training_block, known, None, *parts) for parts in shards.references]
         parts = [
-            plan.add("rows", rows_of, known, self.rows[reference[0]], *reference)
+            plan.add("rows", training_block, known, self.rows[reference[0]], *reference)
             for reference in shards.references
             if len(self.rows.get(reference[0], ()))
         ]

@@ -16,10 +16,10 @@ import numpy as np
 
 from coxfield import threads
 from coxfield.dask.chunks import count_bytes
-from coxfield.dask.leave_one_out import LabelledBlock, block_of, gathered, rows_of
-from coxfield.dask.shards import computed, persisted
+from coxfield.dask.leave_one_out import LabelledBlock, block_at, block_of, training_block
+from coxfield.dask.plan import Plan, computed, persisted
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture import MOST, Mixture
 from coxfield.kernels.mixture_ladder import log_densities
 from coxfield.kernels.namespace import stacked
 from coxfield.selection.mixture.loo_members import AtRows, ladder_layers
@@ -55,10 +55,10 @@ class ShardedPoints(Labelled):
         plan = shards.plan()
         known = plan.value("model", model)
         labels = [plan.add("labels", labels_of, known, *parts) for parts in shards.references]
-        some = _asked(plan, known, shards, sample)
+        some = block_at(plan, known, shards, sample)
         *found, drawn = computed(plan.delayed([*labels, some]), verbose)
         y, counts = (np.concatenate(each) for each in zip(*found, strict=True))
-        weights = None if shards.weights is None else counts
+        weights = counts if shards.weighted else None
         kept = None if weights is None else drawn.weights.astype(drawn.block.X.dtype)
         here = Labelled(drawn.block.X, drawn.y, len(model.classes), kept)
         return cls(shards.X, y, len(model.classes), weights, shards, model, here)
@@ -70,16 +70,6 @@ def labels_of(model: Model, number: int, X, y, weights, densities=None) -> tuple
     return labelled.y, labelled.counts
 
 
-def _asked(plan, known, shards: Shards, places: NDArray) -> tuple:
-    """The key of a block of training points, given by their places among all rows of positive weight."""
-    of = np.searchsorted(np.cumsum(shards.known.kept), places, side="right")
-    blocks = [
-        plan.add("rows", rows_of, known, places[of == k] - shards.places[k], *shards.references[k])
-        for k in np.unique(of)
-    ]
-    return plan.add("rows-gather", gathered, blocks)
-
-
 class ShardedSource:
     """What `member_sums` asks of labelled points, if they are in shards."""
 
@@ -88,10 +78,10 @@ class ShardedSource:
         assert labelled.model is not None
         self.labelled, self.shards, self.bank, self.rows, self.done = labelled, labelled.shards, bank, rows, done
         self.model = replace(labelled.model, covariances=labelled.model.covariances.map(lambda _: tuple(bank)))
-        self.densities = shard_densities(self.shards, self.model)
+        self.densities = self.shards.densities or shard_densities(self.shards, self.model)
         plan = self.shards.plan(*self.densities)
         known = plan.value("model", self.model)
-        asked = _asked(plan, known, self.shards, rows)
+        asked = block_at(plan, known, self.shards, rows)
         of = np.searchsorted(np.cumsum(self.shards.known.kept), rows, side="right")
         mine = [
             plan.add("density-rows", densities_at, self.densities[k].key, rows[of == k] - self.shards.places[k])
@@ -129,9 +119,7 @@ class ShardedSource:
     @property
     def log_densities(self) -> tuple[KeptDensities, ...]:
         """The densities of all points, which stay where they are."""
-        return tuple(
-            KeptDensities(self.densities, k, np.ones(len(each.factors), bool)) for k, each in enumerate(self.bank)
-        )
+        return kept_densities(self.densities, self.bank)
 
 
 ShardedPoints.source = ShardedSource  # type: ignore[attr-defined]
@@ -149,31 +137,40 @@ class KeptDensities:
         return replace(self, factors=factors)
 
 
-def shard_densities(shards: Shards, model: Model) -> tuple[Delayed, ...]:
+def kept_densities(held: tuple[Delayed, ...], bank: Sequence[Ladder]) -> tuple[KeptDensities, ...]:
+    """The densities of all ladders at all their length scales."""
+    return tuple(KeptDensities(held, k, np.ones(len(ladder.factors), bool)) for k, ladder in enumerate(bank))
+
+
+def shard_densities(shards: Shards, model: Model, held: Sequence[Delayed] = ()) -> tuple[Delayed, ...]:
     """`AtRows` of each ladder for the points of each shard, over all shards; they stay where they are computed.
 
-    The covariance of the model is a tuple of ladders.
+    The covariance of the model is a tuple of ladders. `held` are those of the first shards over each other, if they
+    are known: then the terms of the other shards are added to them.
     """
-    plan = shards.plan()
+    plan = shards.plan(*held)
     known = plan.value("model", model)
     keys = []
-    for parts in shards.references:
-        mine = plan.add("rows", rows_of, known, None, *parts)
-        totals = [plan.add("density", pair_densities, known, mine, *others) for others in shards.references]
+    for k, parts in enumerate(shards.references):
+        mine = plan.add("rows", training_block, known, None, *parts)
+        added = shards.references[len(held) if k < len(held) else 0 :]
+        totals = [plan.add("density", pair_densities, known, mine, *each) for each in added]
         joined = plan.tree("density-join", joined_densities, totals)
-        keys.append(plan.add("density-own", with_own, known, mine, joined))
+        if k < len(held):
+            keys.append(plan.add("density-more", with_more, held[k].key, joined))
+        else:
+            keys.append(plan.add("density-own", with_own, known, mine, joined))
     return tuple(persisted(plan.delayed(keys)))
 
 
 def pair_densities(model: Model, asked: LabelledBlock, number: int, X, y, weights, densities=None) -> list[NDArray]:
     """log of the density of each point of a block over one shard without its own term, shape (F, n) for each ladder."""
-    shard = model.shard(number, X, y, weights)
     bank, block, found = model.covariances[0], block_of(asked), []
-    left = block.leave_out(number, shard)
+    shard = model.shard(number, X, y, weights) if len(block) else None
+    if shard is None or not len(shard.labelled):
+        return [np.full((len(ladder.factors), len(block)), -np.inf) for ladder in bank]
+    left, block = block.leave_out(number, shard), block.beside(shard.labelled.X)
     for ladder in bank:
-        if not len(block) or not len(shard.labelled):
-            found.append(np.full((len(ladder.factors), len(block)), -np.inf))
-            continue
         with threads.use(model.n_jobs):
             points = ladder.bind(shard.labelled.X)
             found.append(log_densities(points.at(block.X), points, shard.labelled.counts, left))
@@ -194,6 +191,90 @@ def with_own(model: Model, asked: LabelledBlock, others: list[NDArray]) -> list[
     return found
 
 
+def with_more(found: list[AtRows], more: list[NDArray]) -> list[AtRows]:
+    """The densities with the terms of points that have arrived."""
+    return [AtRows.of(np.logaddexp(at.others, each), at.own) for at, each in zip(found, more, strict=True)]
+
+
+# Points that leave take their terms away. Where most of a density goes, it is computed again: a small difference of
+# large numbers has no digits.
+
+
+def remaining_densities(
+    before: Shards, old: Model, shards: Shards, model: Model, gone: NDArray, kept: Sequence[NDArray]
+) -> tuple[Delayed, ...]:
+    """`shard_densities` after some points have left.
+
+    Parameters
+    ----------
+    before, old : Shards, Model
+        With the points that leave.
+    shards, model : Shards, Model
+        Without them; the covariance of the model is a tuple of ladders.
+    gone : integer array
+        The places of those that leave, among all rows of positive weight.
+    kept : sequence of integer arrays
+        Which points of each shard stay.
+    """
+    assert before.densities is not None
+    plan = Plan(*before.inputs, *shards.inputs)
+    known = plan.value("model", model)
+    lost = block_at(plan, plan.value("model", old), before, gone)
+    keys = []
+    for held, rows, parts in zip(before.densities, kept, shards.references, strict=True):
+        mine = plan.add("rows", training_block, known, None, *parts)
+        left = plan.add("density-less", with_less, known, mine, lost, held.key, rows)
+        again = plan.add("density-rows", rows_again, left)
+        totals = [plan.add("density", pair_densities, known, again, *each) for each in shards.references]
+        joined = plan.tree("density-join", joined_densities, totals)
+        keys.append(plan.add("density-left", with_again, left, joined))
+    return tuple(persisted(plan.delayed(keys)))
+
+
+@dataclass(frozen=True)
+class Less:
+    """Densities without the terms of some points, and the rows where most of one is gone."""
+
+    found: list[AtRows]
+    rows: NDArray
+    block: LabelledBlock
+
+
+count_bytes(Less)
+
+
+def with_less(model: Model, asked: LabelledBlock, lost: LabelledBlock, found: list[AtRows], rows: NDArray) -> Less:
+    """The densities of the points of a shard that stay, without the terms of the points that leave."""
+    left, again = [], np.zeros(len(asked.y), bool)
+    block = lost.block.beside(asked.block.X)
+    for ladder, at in zip(model.covariances[0], densities_at(found, rows), strict=True):
+        others = at.others
+        if len(asked.y):
+            points = ladder.bind(asked.block.X)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.exp(log_densities(points, points.at(block.X), lost.weights) - others)
+                again |= (~(share <= MOST)).any(axis=0)
+                others = others + np.log1p(-np.minimum(share, 1))
+        left.append(AtRows.of(others, at.own))
+    numbers = np.flatnonzero(again)
+    return Less(left, numbers, asked[numbers])
+
+
+def rows_again(less: Less) -> LabelledBlock:
+    """The points whose densities are computed again."""
+    return less.block
+
+
+def with_again(less: Less, again: list[NDArray]) -> list[AtRows]:
+    """The densities with those that were computed again."""
+    found = []
+    for at, each in zip(less.found, again, strict=True):
+        others = at.others.copy()
+        others[:, less.rows] = each
+        found.append(AtRows.of(others, at.own))
+    return found
+
+
 def densities_at(found: list[AtRows], rows: NDArray) -> list[AtRows]:
     """The densities of some points of a shard."""
     return [at[rows] for at in found]
@@ -208,8 +289,8 @@ def _joined_rows(parts: Sequence[AtRows]) -> AtRows:
 def pair_layers(shared: tuple, densities: list[AtRows], number: int, X, y, weights, _=None) -> list[LogSums]:
     """The sums of every ladder over one shard, at the points that are left out."""
     model, asked, columns, rows = shared
-    shard, block = model.shard(number, X, y, weights), asked.block
-    labelled = shard.labelled
+    shard = model.shard(number, X, y, weights)
+    labelled, block = shard.labelled, asked.block.beside(shard.labelled.X)
     groups = columns.groups[model.places[number] : model.places[number] + len(labelled)]
     order = np.argsort(groups, kind="stable")
     own = block.leave_out(number, shard)

@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from coxfield.dask.checks import Form
-from coxfield.dask.chunks import count_bytes, points, references
-from coxfield.dask.shards import Plan, computed
+from coxfield.dask.chunks import Form, count_bytes, points, references
+from coxfield.dask.plan import Plan, computed
 from coxfield.graphs.bank import EDGE_RULES as TIES
 from coxfield.graphs.neighbours import Frame
+from coxfield.kernels.namespace import at_home
 from coxfield.utils.numbers import whole_number
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def neighbour_distances(X, n_neighbors: int = MOST, *, verbose: int = 0) -> spar
     Parameters
     ----------
     X : Dask array or data frame of shape (n_samples, n_features)
-        Its chunks may be NumPy arrays, SciPy sparse arrays or CuPy arrays. Sparse rows are scaled to length 1, as
+        Its chunks may be NumPy arrays, SciPy sparse arrays or CuPy arrays, which are
+        copied from the device. Sparse rows are scaled to length 1, as
         `SLGCPClassifier` does: what counts is their angle.
     n_neighbors : int, default=40
         Neighbours of each point, without itself. `SLGCPClassifier` looks at no more than 40.
@@ -111,7 +112,7 @@ def _frame(X, form: Form, parts: Sequence[tuple[int, Any]], verbose: int) -> Fra
 
 def bounds(form: Form, number: int, X) -> tuple[NDArray, NDArray] | None:
     """The least and the largest value of each feature in a chunk; None if it is sparse or has no rows."""
-    found = form.points(X, number)
+    found = at_home(form.points(X, number))
     return None if sparse.issparse(found) or not len(found) else (found.min(axis=0), found.max(axis=0))
 
 
@@ -127,7 +128,7 @@ def joined_bounds(parts: Sequence[tuple[NDArray, NDArray] | None]) -> tuple[NDAr
 def placed(how: tuple[Form, Frame, int], number: int, X) -> Any:
     """A chunk of points in the frame."""
     form, frame, _ = how
-    return frame.place(form.points(X, number))
+    return frame.place(at_home(form.points(X, number)))  # the search is that of scikit-learn, in NumPy
 
 
 def nearest(how: tuple[Form, Frame, int], block_number: int, block, number: int, X) -> Nearest:

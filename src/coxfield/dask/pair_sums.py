@@ -29,6 +29,7 @@ from coxfield.engine.store import Group, Store, store_bound
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import LadderPoints
 from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.namespace import Library, at_home, is_foreign, like
 from coxfield.kernels.protocol import LogSums, PlainPoints
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.dask.checks import Form
-    from coxfield.dask.shards import Plan, Shards
+    from coxfield.dask.chunks import Form
+    from coxfield.dask.plan import Plan
+    from coxfield.dask.shards import Shards
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
 
@@ -104,7 +106,7 @@ def pair_counts(
 ) -> Counts:
     """Counts of a block over one shard, whose points have the leave-one-out fits `left_out`."""
     labelled = model.shard(number, X, y, weights).labelled
-    n_classes, least = len(model.classes), asked.least
+    n_classes, least, block = len(model.classes), asked.least, block.beside(labelled.X)
     worse = np.zeros((len(block), n_classes), dtype=np.int64)
     calibrating = np.bincount(labelled.y, minlength=n_classes) if per_class else np.full(n_classes, len(labelled))
     with threads.use(model.n_jobs):
@@ -192,11 +194,12 @@ class Model:
     def queries(self, store: Store, block: Block) -> list:
         """A block in the coordinates of each group, without what covariances have learned from its points."""
         asked = store.queries(block.X)
-        return (
-            asked
-            if block.places is None
-            else [None if points is None else points.left_out(block.places) for points in asked]
-        )
+        if block.places is None:
+            return asked
+        if block.own is None or not isinstance(asked[0], MixturePoints):
+            return [None if points is None else points.left_out(block.places) for points in asked]
+        own: Any = store.queries(block.own)[0]
+        return [asked[0].left_out(block.places, own)]
 
     def shard(self, number: int, X, y, weights) -> Shard:
         """A shard in memory."""
@@ -214,9 +217,18 @@ class Block:
     """And its row there."""
     places: NDArray | None = None
     """And its place among all rows of positive weight."""
+    own: Any = None
+    """The features that covariances have learned from, if those of X are others."""
 
     def __len__(self) -> int:
         return self.X.shape[0]
+
+    def beside(self, X) -> Block:
+        """The block in the library and on the device of the points of a shard, which it visits there."""
+        if Library.of(self.X) == Library.of(X):
+            return self
+        moved = [None if each is None else _beside(each, X) for each in (self.X, self.own)]
+        return replace(self, X=moved[0], own=moved[1])
 
     def leave_out(self, number: int, shard: Shard) -> NDArray | None:
         """For each query the point of a shard that it must not see, -1 for none."""
@@ -240,6 +252,10 @@ class Partial:
 count_bytes(Block, Partial, LogSums, ClassSums, Scores)
 
 
+def _beside(X, other) -> Any:
+    return like(at_home(X), other) if is_foreign(other) else at_home(X)
+
+
 def queries(form: Form, number: int, X) -> Block:
     """New points after checking them."""
     return Block(form.points(X, number))
@@ -250,7 +266,7 @@ def pair_sums(
 ) -> Partial:
     """Sums of a block over one shard; with `bounded`, also a bound on what rounding did to them."""
     shard = model.shard(number, X, y, weights)
-    left = block.leave_out(number, shard)
+    left, block = block.leave_out(number, shard), block.beside(shard.labelled.X)
     with threads.use(model.n_jobs):
         store = model.store(shard.labelled, densities)
         asked = model.queries(store, block)

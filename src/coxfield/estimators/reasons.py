@@ -228,7 +228,7 @@ class Importance:
                 shuffled = X[rows]
                 shuffled[:, owners == k] = X[rng.permutation(n)[:n_rows]][:, owners == k]
                 growth = self._loo_losses(rows, shuffled) - before
-                found[:, k] = _weighted_mean(growth, held.counts[rows])
+                found[:, k] = weighted_mean(growth, held.counts[rows])
                 done(1)
         return {"column": names, "importance": found[0], "standard_error": found[1]}
 
@@ -249,7 +249,7 @@ class Importance:
         return -scores.log_probabilities[np.arange(len(rows)), held.y[rows]]
 
 
-def _weighted_mean(values: NDArray, weights: NDArray) -> tuple[float, float]:
+def weighted_mean(values: NDArray, weights: NDArray) -> tuple[float, float]:
     """A mean and its standard error."""
     shares = weights / weights.sum()
     mean = float(shares @ values)

@@ -224,7 +224,7 @@ FITTED = (  # attributes that only some fits set
 )
 
 
-def _checked_shares(priors, names: list) -> NDArray:
+def checked_shares(priors, names: list) -> NDArray:
     """Shares of the classes that add up to 1."""
     if isinstance(priors, Mapping):
         if set(priors) != set(names):
@@ -514,7 +514,7 @@ class LGCPClassifier(
         check_is_fitted(self)
         self._refuse_soft_labels("with_priors")
         rows, names = self._training.rows, self._class_names.tolist()
-        shares = _checked_shares(priors, names)
+        shares = checked_shares(priors, names)
         old = np.exp(log_shares(rows.y, rows.counts, len(names)))
         found = copy(self)  # so that neither forgets rows of the other
         found.class_weight = dict(zip(names, (shares / old).tolist(), strict=True))

@@ -15,6 +15,7 @@ from coxfield.kernels.namespace import (
     Library,
     at_home,
     at_least,
+    doubled,
     is_foreign,
     like,
     precision,
@@ -26,8 +27,6 @@ from coxfield.utils.numbers import ORDINARY, units_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from coxfield.kernels.profiles import Profile
 
 
 SHRINK = 2.0**64  # by which the largest numbers are divided before they are added up
@@ -136,20 +135,25 @@ def centre(X) -> NDArray | None:
     """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
         return None
-    if is_foreign(X):
-        return like(np.asarray(centre(to_numpy(X))), X)
     if not X.shape[0]:
-        return np.zeros(X.shape[1], X.dtype)
+        return like(np.zeros(X.shape[1]), X)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = X.mean(axis=0, dtype=float)
+        mean = _mean(X)
     if not np.isfinite(mean).all():  # the sum has overflowed
-        mean = (X / SHRINK).mean(axis=0, dtype=float) * SHRINK
+        mean = _mean(X / SHRINK) * SHRINK
     # A few points that are very far away would move the mean so far from the others that their distances lose digits.
-    some = X[:: -(-X.shape[0] // SOME)].astype(float)
+    some = to_numpy(rows_of(X, slice(None, None, -(-X.shape[0] // SOME)))).astype(float)
     low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         far = np.abs(mean - middle) > ASTRAY * (high - low)
-    return np.where(far & (high > low), middle, mean).astype(X.dtype)
+    return like(np.where(far & (high > low), middle, mean), X)
+
+
+def _mean(X) -> NDArray:
+    """The mean of all rows, in double precision where the device of the points has it."""
+    if is_foreign(X):
+        return to_numpy(Library.of(X).xp.mean(doubled(X), axis=0)).astype(float)
+    return X.mean(axis=0, dtype=float)
 
 
 def place(X, length_scale, origin, rows: NDArray | None = None) -> Points:
@@ -269,7 +273,9 @@ def _doubled(X, rows) -> Any:
 
 def feature_sizes(X) -> NDArray:
     """The largest absolute value of each feature, in double precision."""
-    X = at_home(X)
+    if is_foreign(X):
+        xp = Library.of(X).xp
+        return to_numpy(xp.max(xp.abs(X), axis=0)).astype(float)
     if sparse.issparse(X):
         return abs(X).max(axis=0).toarray().ravel().astype(float)
     return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(float)
@@ -341,8 +347,8 @@ class RadialForm(Protocol):
         """The kernel of scikit-learn."""
 
     @property
-    def profile(self) -> Profile:
-        """The function of squared distances."""
+    def profile(self) -> Any:
+        """The function of squared distances, a `Profile` of `kernels/profiles.py`."""
 
     @property
     def variance(self) -> float:

@@ -11,7 +11,7 @@ from scipy import sparse
 from coxfield.field.potts import LabelField
 from coxfield.kernels.called import all_held, hold
 from coxfield.kernels.distances import feature_units, in_units
-from coxfield.kernels.namespace import at_home
+from coxfield.kernels.namespace import Library, at_home, doubled, is_foreign, rows_of, to_numpy
 from coxfield.kernels.protocol import bind_precisely
 from coxfield.kernels.sklearn_tree import free_length_scales, length_scale_bounds, length_unit
 
@@ -130,10 +130,12 @@ def moments(X, units: NDArray, origin, weights: NDArray | None = None) -> Moment
     """The moments of some rows about an origin that is a row in these units; sparse rows are not moved."""
     weights = np.ones(X.shape[0]) if weights is None else weights.astype(float)
     sums_of = _sparse_moments if sparse.issparse(X) else _dense_moments
+    if is_foreign(X) and (units == 1).all():
+        return Moments(units, float(weights.sum()), *_device_moments(X, origin, weights))
     first, second = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for start in range(0, X.shape[0], ROWS):  # also of no rows, such as those of an empty chunk
         part = slice(start, start + ROWS)
-        sums = sums_of(in_units(X[part], units), origin, weights[part])
+        sums = sums_of(in_units(rows_of(X, part), units), origin, weights[part])
         first, second = first + sums[0], second + sums[1]
     return Moments(units, float(weights.sum()), first, second)
 
@@ -142,6 +144,13 @@ def _dense_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
     """Weighted sums of z and z^2 over some rows, where z is the difference from the origin."""
     moved = rows.astype(float) - origin
     return weights @ moved, weights @ np.square(moved)
+
+
+def _device_moments(X, origin, weights: NDArray) -> tuple[NDArray, NDArray]:
+    """The same of all rows in the library of the points, where they are."""
+    rows, library = doubled(X), Library.of(X)
+    moved, by = rows - library.array(origin.astype(float), rows.dtype), library.array(weights, rows.dtype)
+    return to_numpy(by @ moved), to_numpy(by @ (moved * moved))
 
 
 def _sparse_moments(rows, origin, weights: NDArray) -> tuple[NDArray, NDArray]:

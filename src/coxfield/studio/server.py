@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from starlette.requests import Request
 
-    from coxfield.studio.session import Session
-
 HOST = "127.0.0.1"
 STATIC = Path(__file__).parent / "static"
 KINDS = {
@@ -75,7 +73,7 @@ class Studio:
         0 for one that is free.
     """
 
-    def __init__(self, session: Session, save: Callable[[], str] | None = None, port: int = 0):
+    def __init__(self, session: Any, save: Callable[[], str] | None = None, port: int = 0):
         self.session, self.save = session, save
         self.token = secrets.token_urlsafe(24)
         self.socket = _listening(port)
