@@ -1,9 +1,10 @@
 """Recovery of log Gaussian Cox processes from simulated patterns: bias, error and coverage of each method.
 
 `python -m benchmarks.cox_recovery` simulates 200 patterns per setting (`--patterns` for fewer) in the unit square and
-fits each by every method. With Rscript and spatstat.model it fits the same patterns by spatstat. It then draws other
-patterns, and counts how often intervals hold the truth. Each of the three stages adds to
-benchmarks/results/cox_recovery.json, and `--only` runs one of them. `--render` prints the tables of docs/patterns.md.
+fits each by every method. Then it goes in rounds: with Rscript and spatstat.model it fits the same patterns by
+spatstat, and it draws other patterns and looks whether intervals hold the truth. `--minutes` ends it after the step
+that is under way. Each step adds lines to benchmarks/results/cox_recovery.jsonl; the same command goes on
+where it ended. `--render` prints the tables of docs/patterns.md.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import json
 import shutil
 import subprocess
 import tempfile
+import time
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +23,9 @@ from rich.console import Console
 from sklearn.gaussian_process.kernels import Matern
 
 from coxfield.process import FitWarning, LogGaussianCoxProcess
+from coxfield.progress import SlowWarning
 
-RESULTS = Path(__file__).parent / "results" / "cox_recovery.json"
+RESULTS = Path(__file__).parent / "results" / "cox_recovery.jsonl"
 SETTINGS = {  # variance, length scale of the exponential covariance, expected number of points
     f"{strong}, {long}, {count}": (variance, scale, count)
     for strong, variance in (("weak", 0.5), ("strong", 2.0))
@@ -34,9 +38,13 @@ METHODS = {
     "palm": {"method": "palm"},
     "composite": {"method": "composite"},
 }
-STAGES = ("coxfield", "spatstat", "coverage")
 NAMES = ("variance", "scale", "mean")
 KERNEL = Matern(1.0, nu=0.5)
+SEED = 7402611  # nobody had seen a pattern of it when the defaults were chosen
+OTHERS = 1  # added to the seed for the patterns of the intervals
+ROUND = {"spatstat": 5, "bootstrap": 10, "inverted tests": 2}  # patterns per setting in one round
+DRAWS = {"bootstrap": 39, "inverted tests": 19}
+POINTS_OF_INTERVALS = 100
 
 
 def truth_of(name):
@@ -44,12 +52,14 @@ def truth_of(name):
     return [variance, scale, float(np.log(count) - variance / 2)]
 
 
-def patterns(name, n, seed):
-    """The first n patterns of a setting that have at least ten points."""
+def pattern_of(name, number, seed=SEED):
+    """Pattern number k of a setting; one with fewer than ten points is drawn again."""
     variance, scale, mean = truth_of(name)
     process = LogGaussianCoxProcess(variance * Matern(scale, nu=0.5), mean)
-    drawn = process.sample([(0, 1), (0, 1)], size=2 * n, resolution=128, random_state=seed)
-    return [pattern for pattern in drawn if len(pattern) >= 10][:n]
+    rng = np.random.default_rng([seed, list(SETTINGS).index(name), number])
+    while len(pattern := process.sample([(0, 1), (0, 1)], resolution=128, random_state=rng)) < 10:
+        pass
+    return pattern
 
 
 def fitted(pattern, how):
@@ -63,77 +73,107 @@ def short(numbers):
     return [float(f"{number:.5g}") for number in numbers]
 
 
-def by_coxfield(name, seed, n):
-    """Estimates of coxfield, by method."""
-    drawn = patterns(name, n, seed)
-    fits = {method: [fitted(pattern, how) for pattern in drawn] for method, how in METHODS.items()}
-    return {
-        "coxfield": {
-            method: [short([fit.variance_, fit.length_factor_, fit.mean_]) for fit in some]
-            for method, some in fits.items()
-        }
-    }
+def by_coxfield(name, numbers):
+    """Estimates of coxfield by method, one mapping per pattern."""
+    for number in numbers:
+        pattern = pattern_of(name, number)
+        fits = {method: fitted(pattern, how) for method, how in METHODS.items()}
+        yield {method: short([fit.variance_, fit.length_factor_, fit.mean_]) for method, fit in fits.items()}
 
 
-def by_spatstat(name, seed, n, some):
-    """Estimates of spatstat for the first of the patterns, by method, and its version; nothing without R."""
-    if shutil.which("Rscript") is None:
-        return {}
+def by_spatstat(name, numbers):
+    """Estimates of spatstat by method, one mapping per pattern, with its version; null where it found nothing."""
     with tempfile.TemporaryDirectory() as folder:
         points, estimates = Path(folder) / "points.csv", Path(folder) / "estimates.csv"
         with points.open("w", newline="") as stream:
             rows = csv.writer(stream)
             rows.writerow(["pattern", "x", "y"])
-            for number, pattern in enumerate(patterns(name, n, seed)[:some]):
-                rows.writerows([number, *at] for at in pattern.points.tolist())
+            for number in numbers:
+                rows.writerows([number, *at] for at in pattern_of(name, number).points.tolist())
         script = Path(__file__).with_suffix(".R")
         done = subprocess.run(["Rscript", script, points, estimates], capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"spatstat.model could not fit the patterns: {done.stderr.splitlines()[-1]}")
         with estimates.open(newline="") as stream:
             found = list(csv.DictReader(stream))
-    table = {method: [] for method in METHODS}
+    table = {number: {"version": found[0]["version"]} for number in numbers}
     for row in found:
-        table[row["method"]].append(short([float(row[key]) if row[key] != "NA" else np.nan for key in NAMES]))
-    return {"spatstat": table, "version": found[0]["version"]}
+        known = row["variance"] != "NA"
+        table[int(row["pattern"])][row["method"]] = short([float(row[key]) for key in NAMES]) if known else None
+    return table.values()
 
 
-def coverage(name, seed, n, n_draws):
-    """How many of n intervals of level 90 % hold each true number, on patterns of their own, and how often they end."""
-    rules = {
-        "bootstrap": lambda fit, number: fit.bootstrap(n_draws, random_state=number).intervals(0.9),
-        "inverted tests": lambda fit, number: fit.intervals(0.9, n_draws, random_state=number),
-    }
-    held = {rule: np.zeros(3) for rule in rules}
-    open_ends = 0
-    for number, pattern in enumerate(patterns(name, n, 100 + seed)):
-        fit = fitted(pattern, METHODS["contrast pcf"])
-        for rule, intervals in rules.items():
-            found = list(intervals(fit, number).values())
-            held[rule] += [low <= at <= high for (low, high), at in zip(found, truth_of(name), strict=True)]
-        open_ends += not np.isfinite(found).all() or found[0][0] == 0
-    return {"coverage": {"n": n, "draws": n_draws, "open": open_ends} | {rule: h.tolist() for rule, h in held.items()}}
+def by_intervals(rule):
+    """How intervals of level 90 % of one rule are: those of variance, length and mean, per pattern."""
+
+    def intervals(name, numbers):
+        for number in numbers:
+            fit = fitted(pattern_of(name, number, SEED + OTHERS), METHODS["contrast pcf"])
+            if rule == "bootstrap":
+                found = fit.bootstrap(DRAWS[rule], random_state=number).intervals(0.9)
+            else:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", SlowWarning)
+                    found = fit.intervals(0.9, DRAWS[rule], random_state=number)
+            yield {"intervals": [short(found[key]) for key in ("variance", "correlation_length", "mean")]}
+
+    return intervals
 
 
-def run(quick=False, only=STAGES, n=200, n_spatstat=200, n_coverage=40, n_draws=39, largest=1000):
-    """Simulate, fit, save the records, print the tables."""
+STAGES = {"coxfield": by_coxfield, "spatstat": by_spatstat} | {rule: by_intervals(rule) for rule in DRAWS}
+
+
+def steps(stages, most, largest, step):
+    """What there is to do in order: stage, setting and numbers of patterns. Fits come first, then rounds of the rest.
+
+    `most` has the number of patterns per setting of each stage, and `largest` that of spatstat for 1,000 points.
+    """
+    for name in SETTINGS if "coxfield" in stages else ():
+        yield "coxfield", name, range(most["coxfield"])
+    others = [stage for stage in stages if stage != "coxfield"]
+    for turn in range(max((-(-most[stage] // step[stage]) for stage in others), default=0)):
+        for stage in others:
+            for name, (_, _, count) in SETTINGS.items():
+                if stage in DRAWS and count != POINTS_OF_INTERVALS:
+                    continue
+                last = min(most[stage], largest) if stage == "spatstat" and count == 1000 else most[stage]
+                if turn * step[stage] < last:
+                    yield stage, name, range(turn * step[stage], min((turn + 1) * step[stage], last))
+
+
+def read(path):
+    """Records by setting, stage and number of the pattern; the end of a broken last line is left out."""
+    records = defaultdict(lambda: defaultdict(dict))
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        records[record.pop("setting")][record.pop("stage")][record.pop("pattern")] = record
+    return records
+
+
+def run(quick=False, stages=tuple(STAGES), most=None, largest=200, minutes=np.inf):
+    """Simulate, fit, save a record per pattern, print the tables."""
+    most = {"coxfield": 200, "spatstat": 200, "bootstrap": 100, "inverted tests": 40} | (most or {})
     if quick:
-        n, n_spatstat, n_coverage, n_draws = 6, 3, 1, 19
-    records = json.loads(RESULTS.read_text()) if RESULTS.exists() and not quick else {}
-    for seed, name in enumerate(SETTINGS):
-        count = SETTINGS[name][2]
-        record = records.setdefault(name, {"truth": truth_of(name)})
-        if "coxfield" in only:
-            record |= by_coxfield(name, seed, n)
-        if "spatstat" in only:
-            record |= by_spatstat(name, seed, n, n_spatstat if count == 100 else min(n_spatstat, largest))
-        if "coverage" in only and count == 100:
-            record |= coverage(name, seed, n_coverage, n_draws)
-        Console().print(f"{name}: done")
-        if not quick:
-            RESULTS.parent.mkdir(exist_ok=True)
-            RESULTS.write_text(json.dumps(records, separators=(",", ":")))
-    print(render(records))
+        most = {"coxfield": 4, "spatstat": 2, "bootstrap": 1, "inverted tests": 1}
+    stages = [stage for stage in stages if stage != "spatstat" or shutil.which("Rscript")]
+    end = time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "quick.jsonl" if quick else RESULTS
+        path.parent.mkdir(exist_ok=True)
+        records = read(path)
+        for stage, name, numbers in steps(stages, most, largest, ROUND):
+            missing = [number for number in numbers if number not in records[name][stage]]
+            if not missing or time.monotonic() > end:
+                continue
+            for number, found in zip(missing, STAGES[stage](name, missing), strict=True):
+                with path.open("a") as stream:
+                    line = {"setting": name, "stage": stage, "pattern": number} | found
+                    stream.write(json.dumps(line, separators=(",", ":")) + "\n")
+            Console(stderr=True).print(f"{stage}, {name}: {missing[0]} to {missing[-1]}")
+        print(render(read(path)))
 
 
 def gaps(estimates, truth):
@@ -141,7 +181,7 @@ def gaps(estimates, truth):
 
     Estimates of either program beyond the bounds count as the bound.
     """
-    values = np.array(estimates, dtype=float)
+    values = np.array([[np.nan] * 3 if some is None else some for some in estimates], dtype=float)
     low, high = np.array([1e-3, 1e-4]), np.array([10.0, 1.5])
     logs = np.log(np.clip(values[:, :2], low, high)) - np.log(truth[:2])
     return np.column_stack([logs, values[:, 2] - truth[2]])
@@ -157,6 +197,7 @@ def cell(ours, theirs):
     text = f"{np.median(ours):+.2f}, {rmse:.2f} ± {(ours**2).std() / np.sqrt(len(ours)) / (2 * rmse):.2f}"
     if theirs is None:
         return text
+    theirs = theirs[: len(ours)]
     same = ours[: len(theirs)]
     kept = np.isfinite(theirs)
     apart = (same**2 - theirs**2)[kept]
@@ -171,43 +212,55 @@ def render(records):
         "| setting | method | patterns | with spatstat | variance | length | mean |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, record in records.items():
-        for method in METHODS if "coxfield" in record else ():
-            ours = gaps(record["coxfield"][method], record["truth"])
-            theirs = gaps(record["spatstat"][method], record["truth"]) if "spatstat" in record else None
-            cells = [cell(ours[:, k], None if theirs is None else theirs[:, k]) for k in range(3)]
-            both = 0 if theirs is None else int(np.isfinite(theirs).all(axis=1).sum())
-            lines.append(f"| {name} | {method} | {len(ours)} | {both} | {' | '.join(cells)} |")
-    lines += ["", "| setting | intervals of 90 % | patterns | variance | length | mean |", "|---|---|---|---|---|---|"]
-    for name, record in records.items():
-        found = record.get("coverage", {})
-        for rule in ("bootstrap", "inverted tests"):
-            if rule in found:
-                shares = [f"{held / found['n']:.0%}" for held in found[rule]]
-                lines.append(f"| {name} | {rule}, {found['draws']} draws | {found['n']} | {' | '.join(shares)} |")
+    for name in SETTINGS:
+        ours, theirs = (records[name][program] for program in ("coxfield", "spatstat"))
+        for method in METHODS if ours else ():
+            own = gaps([ours[k][method] for k in sorted(ours)], truth_of(name))
+            other = gaps([theirs[k][method] for k in sorted(theirs)], truth_of(name)) if len(theirs) > 1 else None
+            cells = [cell(own[:, k], None if other is None else other[:, k]) for k in range(3)]
+            both = 0 if other is None else int(np.isfinite(other).all(axis=1).sum())
+            lines.append(f"| {name} | {method} | {len(own)} | {both} | {' | '.join(cells)} |")
+    lines += [
+        "",
+        "| setting | intervals of 90 % | patterns | variance | length | mean | an open end |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for rule, n_draws in DRAWS.items():
+        found = {name: list(records[name][rule].values()) for name in SETTINGS if records[name][rule]}
+        held = {name: np.array([holds(some["intervals"], truth_of(name)) for some in found[name]]) for name in found}
+        rows_of = held | {"all": np.concatenate(list(held.values()))} if held else {}
+        for name, rows in rows_of.items():
+            shares = [share(rows[:, k]) for k in range(3)] + [f"{rows[:, 3].mean():.0%}"]
+            lines.append(f"| {name} | {rule}, {n_draws} draws | {len(rows)} | {' | '.join(shares)} |")
     return "\n".join(lines)
+
+
+def share(kept):
+    """A share with its standard error, that of two more of each kind, so that it is not 0 for a share of 100 %."""
+    n, rate = len(kept) + 4, (kept.sum() + 2) / (len(kept) + 4)
+    return f"{kept.mean():.0%} ± {np.sqrt(rate * (1 - rate) / n):.0%}"
+
+
+def holds(intervals, truth):
+    """Whether each interval holds the truth, and whether an end of that of variance or length is open."""
+    open_end = any(low == 0 or not np.isfinite(high) for low, high in intervals[:2])
+    return [*(low <= at <= high for (low, high), at in zip(intervals, truth, strict=True)), open_end]
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES, help="stages to run again")
+    parser.add_argument("--only", nargs="+", choices=STAGES, default=tuple(STAGES), help="stages to run")
     parser.add_argument("--patterns", type=int, default=200, help="per setting")
     parser.add_argument("--spatstat", type=int, default=200, help="patterns for spatstat, per setting")
     parser.add_argument("--largest", type=int, default=200, help="the same for settings of 1,000 points")
-    parser.add_argument("--coverage", type=int, default=40, help="patterns whose intervals are checked, per setting")
-    parser.add_argument("--draws", type=int, default=39, help="for each bootstrap, and for each test")
+    parser.add_argument("--bootstrap", type=int, default=100, help="patterns with intervals of the bootstrap")
+    parser.add_argument("--tests", type=int, default=40, help="patterns with intervals of inverted tests")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="begin nothing after so long")
     parser.add_argument("--render", action="store_true", help="print the tables of the last run")
     options = parser.parse_args()
     if options.render:
-        print(render(json.loads(RESULTS.read_text())))
+        print(render(read(RESULTS)))
     else:
-        run(
-            options.quick,
-            options.only,
-            options.patterns,
-            options.spatstat,
-            options.coverage,
-            options.draws,
-            options.largest,
-        )
+        most = dict(zip(STAGES, (options.patterns, options.spatstat, options.bootstrap, options.tests), strict=True))
+        run(options.quick, options.only, most, options.largest, options.minutes)
