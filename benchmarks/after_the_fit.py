@@ -115,18 +115,25 @@ def windows(sets: dict, splits: int, steps: int = 50) -> None:
 
 
 def parts(sets: dict, splits: int) -> None:
-    """`selection_part` beside a fit to that part alone."""
-    print("# selection_part 0.7, 0.5, 0.3")
+    """`selection_part` beside a fit to that part alone: log loss, and the largest evidence at all rows."""
+    print("# selection_part 0.7, 0.5, 0.3: log loss; largest evidence at training and test rows")
     for name, (X, y) in sets.items():
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
-            row = []
+            row, loudest = [], []
             for part in (0.7, 0.5, 0.3):
                 clf = LGCPClassifier(selection_part=part, random_state=seed).fit(A, b)
                 chosen = clf._training.rows.chosen_from
-                row.append(log_loss(clf, T, t) / log_loss(LGCPClassifier().fit(A[chosen], b[chosen]), T, t))
-            ratios.append(row)
+                alone = LGCPClassifier().fit(A[chosen], b[chosen])
+                row.append(log_loss(clf, T, t) / log_loss(alone, T, t))
+                left_out = alone.loo_class_scores()
+                middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
+                found = [
+                    largest_evidence(each.class_scores(points), middle) for each in (clf, alone) for points in (A, T)
+                ]
+                loudest.append(max(found[:2]) / max(*found[2:], largest_evidence(left_out, middle)))
+            ratios.append([*row, *loudest])
         shown(name, ratios)
 
 

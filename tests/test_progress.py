@@ -278,3 +278,14 @@ def test_a_terminal_without_rich_gets_one_line():
     )
     assert done.returncode == 0
     assert re.fullmatch(r"working: \d+\.\d s\n", done.stderr)
+
+
+def test_time_before_the_first_report_says_nothing_about_the_rest(clock):
+    def steps():
+        with progress("preparing and working", None, verbose=0), progress("working", 1000, verbose=0) as done:
+            clock.move(9)
+            done(1)
+            clock.move(1)
+            done(99)
+
+    assert slow(steps) == ["working: 10 % done after 10 s, about 9 s to go; verbose=1 shows the progress"]

@@ -120,6 +120,7 @@ class _Watch:
         self.description, self.total, self.at_most = description, total or 0.0, at_most
         self.say, self.once = say, once
         self.start, self.done, self.spoken = perf_counter(), 0.0, False
+        self.first: tuple[float, float] | None = None  # when the first report came, and what was done by then
         self.clock = _CLOCKS[0] if once and _CLOCKS else _Clock()
 
     def __call__(self, done: float) -> None:
@@ -128,7 +129,10 @@ class _Watch:
             self.done += done
             now = perf_counter()
             seconds = now - self.start
-            due = self._is_due(now) and seconds >= PATIENCE / 10 and self._to_go(seconds) > PATIENCE / 10
+            # A first small part may have been long in preparation, which says little about the rest.
+            known = self.done >= self.total / 100 or seconds >= PATIENCE
+            self.first = self.first or (seconds, self.done)
+            due = known and self._is_due(now) and seconds >= PATIENCE / 10 and self._to_go(seconds) > PATIENCE / 10
             if due:
                 self.clock.since, self.spoken = now, True
         if due:
@@ -145,7 +149,11 @@ class _Watch:
 
     def _to_go(self, seconds: float) -> float:
         """Seconds that are left if the rest is like what was done; infinite if nobody knows how much it is."""
-        return seconds * max(self.total - self.done, 0.0) / self.done if self.done > 0 else 0.0
+        before, done = self.first or (0.0, 0.0)
+        if self.done <= done:
+            before, done = 0.0, 0.0
+        left = max(self.total - self.done, 0.0)
+        return (seconds - before) * left / (self.done - done) if self.done > done else 0.0
 
     def _sentence(self, seconds: float) -> str:
         return f"{self.description}: {self._state(_duration(seconds), _duration(self._to_go(seconds)))}"

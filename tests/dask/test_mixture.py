@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.metrics import log_loss
 
 import dask
 from coxfield import LGCPClassifier
@@ -12,7 +13,8 @@ from coxfield.dask import DaskLGCPClassifier
 from coxfield.dask import classifier as dask_classifier
 from coxfield.dask.classifier import DaskLGCPClassifier as Classifier
 from coxfield.kernels import Member
-from shard_cases import N, points
+from coxfield.selection.mixture import learn
+from shard_cases import N, chunked, points
 
 BANK = [
     Member(RBF(1.0), alphas=(0.5, (1.0, 3.0))),
@@ -102,3 +104,40 @@ def test_representations_of_a_sample_are_learned_from_the_sample(monkeypatch):
     here = LGCPClassifier(BANK).fit(X, y)
     found, expected = (clf.predict_proba(Q) for clf in (there, here))
     assert np.abs(found - expected).mean() < 0.1
+
+
+def test_many_rows_are_learned_from_samples_as_on_one_machine(monkeypatch):
+    for name, value in (("MANY", 500), ("PILOT", 300), ("LEFT_OUT", 400)):
+        monkeypatch.setattr(learn, name, value)
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=1200)
+    X = rng.normal(size=(1200, 4)) + 1.3 * np.eye(3, 4)[y]
+    Z, truth = X[900:], y[900:]
+    X, y = X[:900], y[:900]
+    here = LGCPClassifier(random_state=0).fit(X, y)
+    there = DaskLGCPClassifier(random_state=0).fit(chunked(X, 200), chunked(y, 200))
+    assert there.fit_report_ == here.fit_report_
+    assert there.fit_report_["n_left_out"] > 0
+    # The order of the rows in cells differs, so the points that stand for those that are far do too.
+    found = (here.predict_proba(Z), there.predict_proba(chunked(Z, 100)).compute())
+    losses = [log_loss(truth, each) for each in found]
+    assert losses[1] == pytest.approx(losses[0], rel=0.01)
+    exact = DaskLGCPClassifier(exact=True).fit(chunked(X, 200), chunked(y, 200))
+    assert exact.fit_report_["n_pilot"] == 0
+    np.testing.assert_allclose(
+        exact.predict_proba(chunked(Z, 100)).compute(), LGCPClassifier(exact=True).fit(X, y).predict_proba(Z), atol=1e-6
+    )
+
+
+def test_densities_over_a_sample_of_shards_stand_for_all_rows(monkeypatch):
+    for name, value in (("MANY", 500), ("PILOT", 300), ("LEFT_OUT", 400)):
+        monkeypatch.setattr(learn, name, value)
+    monkeypatch.setattr(dask_classifier, "SAMPLE", 600)
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=2400)
+    X = rng.normal(size=(2400, 3)) + np.eye(2, 3)[y]
+    Z, truth = X[1200:], y[1200:]
+    X, y = chunked(X[:1200], 300), chunked(y[:1200], 300)
+    fitted = (DaskLGCPClassifier(random_state=0, exact=exact).fit(X, y) for exact in (True, False))
+    losses = [log_loss(truth, clf.predict_proba(chunked(Z, 400)).compute()) for clf in fitted]
+    assert losses[1] < 1.03 * losses[0]

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import train_test_split
 
 from coxfield import LGCPClassifier
 from coxfield.engine.training import Training
 from coxfield.estimators.live_data import FOLLOWED
+from coxfield.kernels import Member
 
 RNG = np.random.default_rng(0)
 
@@ -136,6 +139,97 @@ def test_rows_that_arrive_where_no_row_was_give_bounded_evidence():
     clf.partial_fit(far, [0, 1, 1])
     assert largest(clf.class_scores(far)) <= 2 * seen
     assert np.isfinite(clf.class_scores(X)).all()
+
+
+def shown_by(clf, X):
+    """The largest evidence at rows left out, and at copies of rows."""
+    left_out = clf.loo_class_scores().astype(float)
+    middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
+    return largest(left_out, middle), largest(clf.class_scores(X), middle)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(30, 90),
+    d=st.integers(1, 5),
+    lonely=st.integers(0, 8),
+    weighted=st.booleans(),
+    single=st.booleans(),
+)
+def test_weights_that_follow_arriving_rows_are_not_louder_than_what_was_shown(seed, n, d, lonely, weighted, single):
+    rng = np.random.default_rng(seed)
+    X, y = two_normals(2 * n, rng, d)
+    y[:2] = 0, 1
+    X[rng.integers(n, 2 * n, size=lonely)] *= rng.choice([3, 10, 30], size=(lonely, 1))
+    X = X.astype(np.float32 if single else float)
+    weights = rng.uniform(0.3, 3, size=2 * n) if weighted else np.ones(2 * n)
+    clf = LGCPClassifier().fit(X[:n], y[:n], weights[:n])
+    at_the_fit = max(shown_by(clf, X[:n]))
+    unbounded = copy.deepcopy(clf)
+    del unbounded._largest_evidence
+    for each in (clf, unbounded):
+        each.partial_fit(X[n:], y[n:], sample_weight=weights[n:])
+    now, _ = shown_by(unbounded, X)
+    _, heard = shown_by(clf, X)
+    assert heard <= 2 * max(at_the_fit, now, 1e-3)
+
+
+def test_a_single_row_that_hears_far_more_than_was_shown_makes_the_weights_follow():
+    X, y = load_breast_cancer(return_X_y=True)
+    A, T, b, t = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=1)
+    clf = LGCPClassifier().fit(A, b)
+    at_the_fit, held = max(shown_by(clf, A)), copy.deepcopy(clf)
+    del held._largest_evidence
+    few = len(b) // 11
+    assert few < FOLLOWED * len(b)
+    for each in (clf, held):
+        each.partial_fit(T[:few], t[:few])
+    assert not hasattr(held, "loo_error_")  # too few rows for weights to follow
+    assert hasattr(clf, "loo_error_")
+    heard = [shown_by(each, np.concatenate([A, T[:few]]))[1] for each in (clf, held)]
+    assert heard[0] <= 2 * at_the_fit < heard[1]
+
+
+@pytest.mark.parametrize("part", [0.7, 0.3])
+def test_weights_of_a_part_hear_of_more_rows_what_they_heard_of_the_part(part):
+    """Each row counts as much as the share of the part."""
+    X, y = two_normals(120, np.random.default_rng(8))
+    clf = LGCPClassifier(selection_part=part, random_state=0).fit(X, y)
+    chosen = clf._training.rows.chosen_from
+    alone = LGCPClassifier().fit(X[chosen], y[chosen])
+    share, T = chosen.mean(), RNG.normal(size=(5, 2))
+    np.testing.assert_allclose(clf.mixture_["floor"] * share, alone.mixture_["floor"])
+    np.testing.assert_allclose(
+        clf.mixture_["weight"], alone.mixture_["weight"] * share ** (1 - 2 * alone.mixture_["alpha"])
+    )
+    counted = alone.kernel_.over(X, np.full(120, share), np.full(120, -1)).covariance
+    sums = [share * counted(T, X[y == c]).sum(axis=1) for c in (0, 1)]
+    np.testing.assert_allclose(clf.class_scores(T) - clf.mean_, np.stack(sums, axis=1), rtol=1e-7)
+
+
+def test_isolated_rows_that_arrive_are_followed_by_members_with_a_floor():
+    X, y = two_normals(160, np.random.default_rng(14), 5)
+    X[60::17] *= 10
+    clf = LGCPClassifier().fit(X[:60], y[:60])
+    at_the_fit = max(shown_by(clf, X[:60]))
+    assert not clf.mixture_["floor"].any()
+    clf.partial_fit(X[60:], y[60:])
+    assert clf.mixture_["floor"].any()
+    assert max(shown_by(clf, X)) <= 2 * at_the_fit
+    T, t = two_normals(2000, np.random.default_rng(42), 5)
+    assert log_loss(clf, T, t) < 1.1 * log_loss(LGCPClassifier().fit(X, y), T, t)
+
+
+def test_members_without_a_floor_are_held_to_what_they_have_shown():
+    X, y = two_normals(160, np.random.default_rng(14), 5)
+    X[60::17] *= 10
+    clf = LGCPClassifier([Member(transform="ranked", alphas=(0.75,))]).fit(X[:60], y[:60])
+    at_the_fit, unbounded = max(shown_by(clf, X[:60])), copy.deepcopy(clf)
+    del unbounded._largest_evidence
+    held = pickle.loads(pickle.dumps(clf))  # the bound is part of the state
+    heard = [max(shown_by(each.partial_fit(X[60:], y[60:]), X)) for each in (clf, held, unbounded)]
+    assert max(heard[:2]) <= 2 * at_the_fit < heard[2]
 
 
 class Interrupt(BaseException):

@@ -9,7 +9,17 @@ X = RNG.normal(size=(40, 2))
 Y = np.arange(40) % 2
 
 
-@pytest.mark.parametrize("selection", ["mixture", "loo_error", "loo_log_loss", "pseudo_likelihood"])
+def test_a_part_of_the_rows_learns_a_mixture_in_which_each_row_counts_as_much_as_the_part_has_of_all():
+    clf = LGCPClassifier(selection_part=0.5, random_state=3).fit(X, Y)
+    chosen = clf._training.rows.chosen_from
+    part, whole = LGCPClassifier().fit(X[chosen], Y[chosen]).mixture_, clf.mixture_
+    for column in ("length_scale", "alpha"):
+        np.testing.assert_array_equal(whole[column], part[column])
+    np.testing.assert_allclose(whole["floor"], part["floor"] / 0.5)
+    np.testing.assert_allclose(whole["weight"], part["weight"] * 0.5 ** (1 - 2 * part["alpha"]))
+
+
+@pytest.mark.parametrize("selection", ["loo_error", "loo_log_loss", "pseudo_likelihood"])
 def test_a_part_of_the_rows_chooses_as_if_there_were_no_others(selection):
     clf = LGCPClassifier(selection=selection, selection_part=0.5, random_state=3).fit(X, Y)
     chosen = clf._training.rows.chosen_from

@@ -138,6 +138,7 @@ WRONG = [
     ("one kernel", {"loo_error_": 2.0}, "loo_error_ is 2.0"),
     ("one kernel", {"loo_log_loss_": -1.0}, "loo_log_loss_ is -1.0"),
     ("one kernel", {"_changed": 0.5}, "_changed is not an integer"),
+    ("one kernel", {"_largest_evidence": -1.0}, "_largest_evidence is -1.0"),
     ("one kernel", {"predict": 3}, "the model has a part .* that no fit makes"),
     ("one kernel", {"selection": "best"}, "selection must be one of"),
     ("one kernel", {"selection_part": 0.0}, "selection_part must be a number above 0"),

@@ -22,6 +22,7 @@ from coxfield.dask.plan import Results, each_chunk
 from coxfield.dask.reasons import DaskReasons
 from coxfield.dask.sets import HELD, DaskSets
 from coxfield.dask.shards import Piece, Shards, class_distance
+from coxfield.engine.cells import has_cells
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
 from coxfield.kernels.per_class import PerClass, class_values
@@ -62,6 +63,9 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     selection_rows : int or None, default=10_000
         How many training rows, drawn at random, are predicted by leave-one-out in a selection. All training points are
         in their class sums. None for all rows: then the time grows with the square of their number.
+    exact : bool, default=False
+        Whether all pairs of rows count in the densities of a mixture. By default, if there are more than 10,000 rows of
+        dense points, a mixture is learned from samples, as in `LGCPClassifier`. Densities are sums over 100,000 rows.
     random_state : int, RandomState, Generator or None, default=None
         How these rows are drawn.
     n_jobs : int, default=1
@@ -79,6 +83,8 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     mean_ : ndarray of shape (n_classes,)
     selection_path_ : dict of arrays
         As in `LGCPClassifier`. Absent with `selection=None`.
+    fit_report_ : dict of int
+        What was sampled, as in `LGCPClassifier`.
     loo_error_ : float
         Likewise; of the rows that were predicted in the selection.
     X_fit_, y_fit_ : Dask arrays
@@ -114,6 +120,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         length_scales=None,
         learn_mean=True,
         selection_rows=10_000,
+        exact=False,
         random_state=None,
         n_jobs=1,
         verbose=0,
@@ -124,6 +131,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         self.length_scales = length_scales
         self.learn_mean = learn_mean
         self.selection_rows = selection_rows
+        self.exact = exact
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -205,8 +213,12 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
             origin = np.full(len(labelled), -1)
             origin[rows] = np.arange(len(rows))
             bank = [ladder.reindexed(origin) for ladder in bank]
-        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=self.learn_mean, verbose=self.verbose)
+        in_cells = all(has_cells(ladder.bind(labelled.sample.X)) for ladder in bank) and not self.exact
+        random = generator(0 if self.random_state is None else self.random_state) if in_cells else None
+        learn_mean, verbose = self.learn_mean, self.verbose
+        learned = learn_mixture(labelled, bank, self.mean_, learn_mean=learn_mean, verbose=verbose, random=random)
         self._keep_learned(shards, learned)
+        self._keep_report(learned)
 
     def _labelled(self, shards: Shards) -> tuple[ShardedPoints, NDArray]:
         """The shards for learning a mixture, and the rows of the sample from which representations are learned."""
@@ -266,6 +278,10 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
             found.mean_ = self.mean_ + np.log(shares * weight.sum()) - np.log(np.where(weight > 0, weight, 1.0))
         found._model = replace(self._model, mean=found.mean_)
         return found
+
+    @property
+    def _n_rows(self) -> int:
+        return int(sum(self._shards.known.kept))
 
     @property
     def X_fit_(self) -> Any:  # noqa: N802

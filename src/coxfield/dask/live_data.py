@@ -19,8 +19,6 @@ from coxfield.dask.plan import computed
 from coxfield.dask.sets import HELD
 from coxfield.estimators import validation
 from coxfield.estimators.live_data import FOLLOWED, LiveState, check_places
-from coxfield.kernels.per_class import class_values
-from coxfield.selection.mixture.learn import learn_mixture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,6 +74,7 @@ class DaskLiveData:
         _labelled: Any
         _keep: Any
         _keep_learned: Any
+        _weighed_again: Any
 
     def partial_fit(self, X, y, classes=None, sample_weight=None) -> Self:
         """Add training rows as new shards; see `LGCPClassifier.partial_fit`. This is computed at once.
@@ -217,10 +216,7 @@ class DaskLiveData:
         mixture, (labelled, _), held = self._model.covariances[0], self._labelled(self._shards), self._shards.densities
         assert held is not None
         mixture = replace(mixture, log_densities=kept_densities(held, mixture.ladders))
-        mean = class_values(self.mean, self.classes_, "mean", default=0.0)
-        learn_mean, verbose = self.learn_mean, self.verbose
-        learned = learn_mixture(labelled, mixture.ladders, mean, learn_mean=learn_mean, verbose=verbose, known=mixture)
-        self._keep_learned(self._shards, learned)
+        self._keep_learned(self._shards, self._weighed_again(labelled, mixture))
         self._changed, self._arrived = 0, self._arrived & ~np.isin(np.arange(len(self.classes_)), totals.y)
 
 

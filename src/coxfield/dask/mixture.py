@@ -18,11 +18,13 @@ from coxfield import threads
 from coxfield.dask.chunks import count_bytes
 from coxfield.dask.leave_one_out import LabelledBlock, block_at, block_of, training_block
 from coxfield.dask.plan import Plan, computed, persisted
+from coxfield.engine.cells import Cells, near_log_others
 from coxfield.engine.store import Labelled
 from coxfield.kernels.mixture import MOST, Mixture
-from coxfield.kernels.mixture_ladder import log_densities
+from coxfield.kernels.mixture_ladder import in_single, log_densities
 from coxfield.kernels.namespace import stacked
 from coxfield.selection.mixture.loo_members import AtRows, ladder_layers
+from coxfield.selection.mixture.sampling import cells_of, positions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +50,10 @@ class ShardedPoints(Labelled):
     model: Model | None = None
     sample: Labelled | None = None
     """Some of the points, in memory."""
+    sample_rows: NDArray | None = None
+    """Their places among all points."""
+    seed: int | None = None
+    """If there is one, densities are summed over the sample, of which those that are far are drawn once more."""
 
     @classmethod
     def of(cls, shards: Shards, model: Model, sample: NDArray, verbose: int) -> ShardedPoints:
@@ -61,7 +67,7 @@ class ShardedPoints(Labelled):
         weights = counts if shards.weighted else None
         kept = None if weights is None else drawn.weights.astype(drawn.block.X.dtype)
         here = Labelled(drawn.block.X, drawn.y, len(model.classes), kept)
-        return cls(shards.X, y, len(model.classes), weights, shards, model, here)
+        return cls(shards.X, y, len(model.classes), weights, shards, model, here, sample)
 
 
 def labels_of(model: Model, number: int, X, y, weights, densities=None) -> tuple[NDArray, NDArray]:
@@ -73,12 +79,14 @@ def labels_of(model: Model, number: int, X, y, weights, densities=None) -> tuple
 class ShardedSource:
     """What `member_sums` asks of labelled points, if they are in shards."""
 
+    density_columns = np.inf
+
     def __init__(self, labelled: ShardedPoints, bank: Sequence[Ladder], rows: NDArray, done, known=None) -> None:
         assert labelled.shards is not None
         assert labelled.model is not None
         self.labelled, self.shards, self.bank, self.rows, self.done = labelled, labelled.shards, bank, rows, done
         self.model = replace(labelled.model, covariances=labelled.model.covariances.map(lambda _: tuple(bank)))
-        self.densities = self.shards.densities or shard_densities(self.shards, self.model)
+        self.densities = self.shards.densities or self._densities()
         plan = self.shards.plan(*self.densities)
         known = plan.value("model", self.model)
         asked = block_at(plan, known, self.shards, rows)
@@ -90,6 +98,16 @@ class ShardedSource:
         self.asked, *at = computed(plan.delayed([asked, *mine]))
         self._at_rows = [_joined_rows(of_ladder) for of_ladder in zip(*at, strict=True)]
         self._layers: list[LogSums] | None = None
+
+    def _densities(self) -> tuple[Delayed, ...]:
+        labelled, sample = self.labelled, self.labelled.sample
+        if labelled.seed is None:
+            return shard_densities(self.shards, self.model)
+        assert sample is not None
+        assert labelled.sample_rows is not None
+        weights = sample.counts * (labelled.counts.sum() / sample.counts.sum())
+        stands_for_all = replace(sample, weights=weights)
+        return sampled_densities(self.shards, self.model, stands_for_all, labelled.sample_rows, labelled.seed)
 
     def neighbours_among(self) -> tuple[list, NDArray, NDArray]:
         """The sample and the points that are left out, in every representation."""
@@ -104,10 +122,18 @@ class ShardedSource:
         """The sums of one ladder over all shards; the first call computes those of all ladders."""
         if self._layers is None:
             plan = self.shards.plan(*self.densities)
-            shared = plan.value("members", (self.model, self.asked, columns, self.rows))
+            nothing = np.empty(0, int)
+            here = replace(columns, order=nothing, groups=nothing)  # as many as all points
+            again = self.labelled.seed is not None
+            shared = plan.value("members", (self.model, self.asked, here, self.rows, again))
+            starts = self.shards.places
+            folds = [
+                None if columns.n_folds == 1 else columns.groups[start : start + kept]
+                for start, kept in zip(starts, self.shards.known.kept, strict=True)
+            ]
             keys = [
-                plan.add("member-sums", pair_layers, shared, held.key, *parts)
-                for held, parts in zip(self.densities, self.shards.references, strict=True)
+                plan.add("member-sums", pair_layers, shared, groups, held.key, *parts)
+                for groups, held, parts in zip(folds, self.densities, self.shards.references, strict=True)
             ]
             (self._layers,) = computed(plan.delayed([plan.tree("member-join", joined_layers, keys)]))
         return self._layers[k]
@@ -161,6 +187,59 @@ def shard_densities(shards: Shards, model: Model, held: Sequence[Delayed] = ()) 
         else:
             keys.append(plan.add("density-own", with_own, known, mine, joined))
     return tuple(persisted(plan.delayed(keys)))
+
+
+def sampled_densities(
+    shards: Shards, model: Model, sample: Labelled, places: NDArray, seed: int
+) -> tuple[Delayed, ...]:
+    """`shard_densities` over a sample that stands for all points, so that the time grows with their number only.
+
+    Near points of the sample are visited one by one, and of those that are far some are drawn.
+    """
+    plan = shards.plan()
+    known = plan.value("model", model)
+    among = plan.add("density-cells", SampledCells.of, known, plan.value("sample", (sample, places)), seed)
+    keys = []
+    for parts in shards.references:
+        mine = plan.add("rows", training_block, known, None, *parts)
+        others = plan.add("density", near_densities, known, mine, among)
+        keys.append(plan.add("density-own", with_own, known, mine, others))
+    return tuple(persisted(plan.delayed(keys)))
+
+
+@dataclass(frozen=True)
+class SampledCells:
+    """Labelled points that stand for all others."""
+
+    sample: Labelled
+    places: NDArray
+    """Of the sample among all points, ascending."""
+    cells: list[Cells]
+    """Of the sample in the representation of every ladder."""
+
+    @classmethod
+    def of(cls, model: Model, drawn: tuple[Labelled, NDArray], seed: int) -> SampledCells:
+        """Divide the points into cells."""
+        sample, places = drawn
+        bound = (in_single(ladder.bind(sample.X)) for ladder in model.covariances[0])
+        return cls(sample, places, [cells_of(points, sample.y, sample.n_classes, seed) for points in bound])
+
+
+count_bytes(SampledCells)
+
+
+def near_densities(model: Model, asked: LabelledBlock, among: SampledCells) -> list[NDArray]:
+    """log of the density of each point of a block over a sample without its own term, for each ladder."""
+    if not len(asked.y):
+        return [np.full((len(ladder.factors), 0), -np.inf) for ladder in model.covariances[0]]
+    assert asked.block.places is not None
+    own, counts, found = positions(asked.block.places, among.places), among.sample.counts, []
+    with threads.use(model.n_jobs):
+        for ladder, cells in zip(model.covariances[0], among.cells, strict=True):
+            points = ladder.bind(among.sample.X)
+            mine, points = in_single(points.at(asked.block.X)), in_single(points)
+            found.append(near_log_others(mine, own, points, counts, cells))
+    return found
 
 
 def pair_densities(model: Model, asked: LabelledBlock, number: int, X, y, weights, densities=None) -> list[NDArray]:
@@ -286,12 +365,12 @@ def _joined_rows(parts: Sequence[AtRows]) -> AtRows:
     )
 
 
-def pair_layers(shared: tuple, densities: list[AtRows], number: int, X, y, weights, _=None) -> list[LogSums]:
+def pair_layers(shared: tuple, groups, densities: list[AtRows], number: int, X, y, weights, _=None) -> list[LogSums]:
     """The sums of every ladder over one shard, at the points that are left out."""
-    model, asked, columns, rows = shared
+    model, asked, columns, rows, again = shared
     shard = model.shard(number, X, y, weights)
     labelled, block = shard.labelled, asked.block.beside(shard.labelled.X)
-    groups = columns.groups[model.places[number] : model.places[number] + len(labelled)]
+    groups = labelled.y if groups is None else groups
     order = np.argsort(groups, kind="stable")
     own = block.leave_out(number, shard)
     column = np.concatenate([np.argsort(order), [-1]])[own]  # the last entry is that of -1
@@ -299,9 +378,13 @@ def pair_layers(shared: tuple, densities: list[AtRows], number: int, X, y, weigh
     with threads.use(model.n_jobs):
         for ladder, at in zip(model.covariances[0], densities, strict=True):
             points = ladder.bind(labelled.X, order)
+            mine = points.at(block.X)
+            if again:
+                points, mine = in_single(points), in_single(mine)
             counts, log_q = labelled.counts[order], at.log_q[:, order]
-            sums = ladder_layers(points, counts, log_q, points.at(block.X), rows, column, columns, groups=groups[order])
-            found.append(sums)
+            found.append(
+                ladder_layers(points, counts, log_q, mine, rows, column, columns, groups=groups[order], again=again)
+            )
     return found
 
 

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from coxfield.engine.weights import over_rows
 from coxfield.kernels.mixture_ladder import log_totals
@@ -31,6 +32,7 @@ DIRECTION_ROWS = 256  # points of a cell by which its longest direction is found
 DIRECTION_STEPS = 4  # of the power method: any long direction does
 LEAST = 32  # points of each class in a sample; all, if there are fewer
 BLOCK = 16  # cells that a thread takes at a time
+MOST_ASKED = 1024  # points of a cell that are asked at a time
 
 
 def sampled_rows(y: NDArray, count: int, random: np.random.Generator, least: int = LEAST) -> tuple[NDArray, NDArray]:
@@ -97,6 +99,15 @@ class Cells:
         np.fill_diagonal(distances, -np.inf)
         return np.argpartition(distances, self.n_near - 1, axis=1)[:, : self.n_near]
 
+    def cells_at(self, asked: RadialPoints, own: NDArray) -> NDArray:
+        """The cell of each of some points: its own, or if it is not among the points in cells, the nearest."""
+        found = np.where(own >= 0, self.cell_of[own], -1)
+        others = np.flatnonzero(own < 0)
+        for some in gen_batches(len(others), MOST_ASKED) if len(others) else ():
+            rows = others[some]
+            found[rows] = _distances(asked.points.coordinates[rows], self.centres).argmin(axis=1)
+        return found
+
     def members(self, cell: int) -> NDArray:
         """The points of a cell."""
         return self.order[self.starts[cell] : self.starts[cell + 1]]
@@ -146,15 +157,39 @@ def _distances(a: NDArray, b: NDArray) -> NDArray:
     return found
 
 
-def near_log_others(points: LadderPoints, counts: NDArray, cells: Cells, done=None) -> NDArray:
-    """log of the density of each point without its own term, by near points and a sample of others, shape (F, n)."""
-    found = np.empty((len(points.ladder.factors), len(points)))
+def near_log_others(
+    asked: LadderPoints, own: NDArray, points: LadderPoints, counts: NDArray, cells: Cells, done=None
+) -> NDArray:
+    """log of the density of each of some points without its own term, by near points and a sample, shape (F, n).
+
+    Parameters
+    ----------
+    asked : LadderPoints
+    own : array of shape (n,)
+        The place of each among `points`, which does not count; -1 for none.
+    points : LadderPoints
+        The points that are in cells.
+    counts : array
+        Weights of these.
+    cells : Cells
+    done : function, optional
+    """
+    found = np.empty((len(points.ladder.factors), len(asked)))
+    cell_of = cells.cells_at(asked.points, own)
+    order = np.argsort(cell_of, kind="stable")
+    starts = np.searchsorted(cell_of[order], np.arange(len(cells) + 1))
 
     def work(some: slice) -> None:
         for cell in range(some.start, some.stop):
-            rows, (columns, stands_for) = cells.members(cell), cells.columns(cell)
+            rows = order[starts[cell] : starts[cell + 1]]
+            if not len(rows):
+                continue
+            columns, stands_for = cells.columns(cell)
             weights = (counts[columns] * stands_for).astype(points.points.dtype)
-            found[:, rows] = log_totals(points[rows], points[columns], weights, np.searchsorted(columns, rows))
+            place = np.minimum(np.searchsorted(columns, own[rows]), len(columns) - 1)
+            left_out = np.where(columns[place] == own[rows], place, -1)
+            for part in gen_batches(len(rows), MOST_ASKED):
+                found[:, rows[part]] = log_totals(asked[rows[part]], points[columns], weights, left_out[part])
             if done is not None:
                 done(len(rows))
 

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from coxfield import threads
+from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import Training
 from coxfield.estimators import validation
 from coxfield.kernels.namespace import as_numpy, copy_of, detached, rows_of
 from coxfield.kernels.per_class import PerClass, rows_named
-from coxfield.selection.mixture.learn import log_shares
+from coxfield.selection.mixture.learn import LOUDER, log_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -177,7 +178,8 @@ class LiveData:
 
         The result is that of `fit` with all rows and the covariance and means unchanged. The densities of a learned
         mixture are sums over the rows that are there, so they follow. The cost is that of the new rows against all
-        others. Use `reselect` to choose the covariance again.
+        others. The weights of its members and the means follow when a tenth of the rows has changed, or when a new row
+        would hear far more than the fit has shown. Use `reselect` to choose the covariance again.
 
         Parameters
         ----------
@@ -223,7 +225,7 @@ class LiveData:
         X = validation.like(X, rows.like)
         X = X if validation.is_new(X, given) else copy_of(X)
         with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
-            return self._become(state.grown(X, codes, weights) if len(codes) else state, len(codes))
+            return self._become(state.grown(X, codes, weights), len(codes), X) if len(codes) else self._become(state, 0)
 
     def _first_rows(self, X, y, classes, sample_weight) -> Self:
         """Fit. Nothing is changed if that fails."""
@@ -325,8 +327,11 @@ class LiveData:
             arrived=getattr(self, "_arrived", np.zeros(n, bool)),
         )
 
-    def _become(self, state: LiveState, changed: int) -> Self:
-        """Take over a state that is complete at once, so that a failure before has changed nothing."""
+    def _become(self, state: LiveState, changed: int, arrived=None) -> Self:
+        """Take over a state that is complete at once, so that a failure before has changed nothing.
+
+        `arrived` are rows that have come.
+        """
         new = self._draft()
         new._training, new.classes_ = state.training, state.classes
         new._covariances = state.covariances
@@ -338,22 +343,33 @@ class LiveData:
         for stale in ("_loo_log_probabilities", "loo_error_", "loo_log_loss_"):
             new.__dict__.pop(stale, None)
         new._changed = getattr(self, "_changed", 0) + changed
-        if new._changed >= FOLLOWED * len(new._training.rows):
+        if new._follows and (new._changed >= FOLLOWED * len(new._training.rows) or new._too_loud(arrived)):
             new._follow()
         kernels = new._covariances.map(lambda covariance: covariance.kernel)
         new.kernel_ = validation.shown_kernel(kernels, self.kernel, new.classes_)
         new._show()
         return self._take_over(new)
 
+    @property
+    def _follows(self) -> bool:
+        """Whether weights follow rows that come and go."""
+        # Weights of a part of the rows stay: the other rows calibrate sets of classes. Weights of points, and the
+        # relevance of columns, stay until `reselect`.
+        simple = self.bank == "simple" or self.kernel is not None
+        learned = self._training.mixture is not None and len(np.unique(self._training.rows.y)) > 1
+        return learned and simple and self.selection_part == 1
+
+    def _too_loud(self, arrived) -> bool:
+        """Whether rows that have come hear far more than the members have shown: no row was so much alone before."""
+        shown = getattr(self, "_largest_evidence", np.inf)  # older model files do not have it
+        if arrived is None or not np.isfinite(shown):
+            return False
+        sums = class_sums(self._training.store, arrived).values
+        return bool(np.abs(sums - sums.mean(axis=1, keepdims=True)).max() > LOUDER * shown)
+
     def _follow(self) -> None:
         """Weigh the members of a learned mixture again, by the rows that are there now."""
         rows, mixture = self._training.rows, self._training.mixture
-        # Weights of a part of the rows stay: the other rows calibrate sets of classes.
-        if mixture is None or self.selection_part != 1 or len(np.unique(rows.y)) < 2:
-            return
-        if self.bank != "simple" and self.kernel is None:
-            # Weights of points, and the relevance of columns, stay until `reselect`.
-            return
         labelled = Labelled(rows.X, rows.y, len(self._class_names), rows.weights)
         self._training = self._training.under(self._reweighed(labelled, mixture))
         self._covariances, self._changed = self._training.covariances, 0

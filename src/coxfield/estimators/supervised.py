@@ -21,6 +21,7 @@ from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
 from coxfield.estimators.reasons import Importance, LabelQuality, Reasons
 from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_parts
+from coxfield.kernels.mixture_ladder import ALPHAS
 from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
 from coxfield.kernels.radial import check_library
@@ -29,7 +30,7 @@ from coxfield.kernels.sklearn_tree import rescale
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
 from coxfield.selection.loo import Search
-from coxfield.selection.mixture.bank import bank_of
+from coxfield.selection.mixture.bank import bank_of, checked_alphas
 from coxfield.selection.mixture.cross_fitting import CrossFitted
 from coxfield.selection.mixture.learn import learn_mixture, log_shares
 from coxfield.selection.pseudo_likelihood import learn, starting_points
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from coxfield.engine.decision import Scores
     from coxfield.estimators.tables import TableColumns
     from coxfield.kernels.mixture import Mixture
+    from coxfield.selection.mixture.learn import LearnedMixture
 
 
 # How `LGCPClassifier` chooses its covariance.
@@ -125,8 +127,11 @@ class ChoosesCovariance:
         self.loo_error_ = path.chosen("loo_error")
         return kernels.map(lambda kernel: rescale(kernel, path.chosen("factor"), path.chosen("variance")))
 
-    def _mixed(self, labelled: Labelled) -> PerClass:
-        """The mixture of covariances that leave-one-out prefers; the means are learned with it."""
+    def _mixed(self, labelled: Labelled, share: float = 1.0) -> PerClass:
+        """The mixture of covariances that leave-one-out prefers; the means are learned with it.
+
+        If the labelled points are a `share` of the training points, each training point counts so much afterwards.
+        """
         if isinstance(self.kernel, Mapping):
             self._given_kernels()  # refuses wrong keys first
             others = str(SELECTIONS[1:])[1:-1]
@@ -149,14 +154,23 @@ class ChoosesCovariance:
         )
         self.mean_, self.mixture_ = learned.mean, learned.table
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
-        drawn = learned.sampled
-        if drawn is not None:
-            self._n_pilot, self._n_left_out, self._n_candidates = drawn.n_pilot, len(drawn.rows), drawn.n_candidates
+        self._keep_report(learned)
         if wide:
             found = (ladder.relevance for ladder in bank if isinstance(ladder, CrossFitted))
             relevance = next((each for each in found if each is not None), np.ones(labelled.X.shape[1]))
             self.relevance_ = self._by_given_column(relevance)
+        if share < 1:
+            alpha, tied = learned.table["alpha"], learned.table["support"] == 0
+            weight = learned.table["weight"] * np.where(tied, share ** (1 - 2 * alpha), 1)
+            self.mixture_ = {**learned.table, "floor": learned.table["floor"] / share, "weight": weight}
+            return PerClass.shared_by(learned.mixture.counting(share), len(self._class_names))
         return PerClass.shared_by(learned.mixture, len(self._class_names))
+
+    def _keep_report(self, learned: LearnedMixture) -> None:
+        """Remember what was sampled, and how loud the members were."""
+        self._largest_evidence, drawn = learned.shown, learned.sampled
+        if drawn is not None:
+            self._n_pilot, self._n_left_out, self._n_candidates = drawn.n_pilot, len(drawn.rows), drawn.n_candidates
 
     def _by_given_column(self, relevance: NDArray) -> NDArray:
         """The relevance of the columns of the user's table: of a category, the largest of its levels."""
@@ -168,14 +182,28 @@ class ChoosesCovariance:
 
     def _reweighed(self, labelled: Labelled, mixture: Mixture) -> Mixture:
         """The members of a mixture with weights, and means, that fit the rows that are there now."""
-        mean = class_values(self.mean, self._class_names, "mean", default=0.0)
-        ladders, learn_mean, verbose = mixture.ladders, self.learn_mean, self.verbose
-        learned = learn_mixture(labelled, ladders, mean, learn_mean=learn_mean, verbose=verbose, known=mixture)
+        learned = self._weighed_again(labelled, mixture)
         shift = self._log_weights(labelled.y, labelled.weights)
         self.mean_, self.mixture_ = learned.mean + shift, learned.table
         if not shift.any():
             self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
         return learned.mixture
+
+    def _weighed_again(self, labelled: Labelled, mixture: Mixture) -> LearnedMixture:
+        """The members of a mixture whose reference points are the labelled points, learned again."""
+        mean = class_values(self.mean, self._class_names, "mean", default=0.0)
+        if self.kernel is None:
+            # Where rows have come that lie alone, members with a floor of the density must be there to choose.
+            mixture = mixture.at_powers(*checked_alphas(ALPHAS))
+        return learn_mixture(
+            labelled,
+            mixture.ladders,
+            mean,
+            learn_mean=self.learn_mean,
+            verbose=self.verbose,
+            known=mixture,
+            shown=getattr(self, "_largest_evidence", np.inf),  # older model files do not have it
+        )
 
     def _log_weights(self, y: NDArray, weights: NDArray | None) -> NDArray:
         """Logarithms of the weights of the classes; 0 if all count the same."""
@@ -217,6 +245,7 @@ FITTED = (  # attributes that only some fits set
     "_announced",
     "_arrived",
     "_changed",
+    "_largest_evidence",
     "_loo_log_probabilities",
     "_n_pilot",
     "_n_left_out",
@@ -453,7 +482,8 @@ class LGCPClassifier(
         chosen_from = self._drawn(labelled)
         some = labelled if chosen_from is None else labelled[chosen_from]
         with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": all_points}):
-            kernels = self._mixed(some) if self.selection == "mixture" else self._chosen(some)
+            share = some.counts.sum() / labelled.counts.sum()
+            kernels = self._mixed(some, share) if self.selection == "mixture" else self._chosen(some)
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
             self._hold(rows, kernels)
             self._shift(shift)
@@ -463,11 +493,15 @@ class LGCPClassifier(
 
     @property
     def fit_report_(self) -> dict[str, int]:
-        """What was sampled because rows are many; numbers of rows, of members and of cells."""
+        """What was sampled because rows are many; numbers of rows and of members."""
         check_is_fitted(self)
         names = ("_n_pilot", "_n_left_out", "_n_candidates")
         found = {name.lstrip("_"): int(getattr(self, name, 0)) for name in names}
-        return {"n_rows": len(self._training.rows), **found}
+        return {"n_rows": self._n_rows, **found}
+
+    @property
+    def _n_rows(self) -> int:
+        return len(self._training.rows)
 
     def _shift(self, shift: NDArray) -> None:
         """Shift the means, and measure the leave-one-out loss where the selection has not, or for other means."""

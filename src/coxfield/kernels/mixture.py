@@ -22,7 +22,7 @@ from coxfield.kernels.namespace import rows_of, to_numpy
 from coxfield.kernels.protocol import values
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -198,7 +198,32 @@ class Mixture:
 
     def reweighed(self, weights: Sequence[NDArray]) -> Mixture:
         """The same members with other weights: an array of shape (F, A) for each ladder."""
-        ladders = (replace(ladder, weights=each) for ladder, each in zip(self.ladders, weights, strict=True))
+        held = zip(self.ladders, weights, strict=True)
+        return self._with_ladders(replace(ladder, weights=each) for ladder, each in held)
+
+    def counting(self, share: float) -> Mixture:
+        """The same members if each point counts so much, in densities and in class sums.
+
+        k / ((q + e) (q' + e))^alpha with q and k times `share` is the same with another floor and another weight. Class
+        sums over more points are then about what they were when the weights were chosen.
+        """
+        return self._with_ladders(
+            ladder
+            if ladder.free
+            else replace(
+                ladder, floors=ladder.floors / share, weights=ladder.weights * share ** (1 - 2 * ladder.alphas)
+            )
+            for ladder in self.ladders
+        )
+
+    def at_powers(self, alphas: NDArray, floors: NDArray) -> Mixture:
+        """The same kernels at some powers of their densities, before the weights of these members are known."""
+        powers: dict[str, Any] = {"alphas": alphas, "floors": floors}
+        shapes = ((ladder, np.zeros((len(ladder.factors), len(alphas)))) for ladder in self.ladders)
+        return self._with_ladders(replace(ladder, weights=weights, **powers) for ladder, weights in shapes)
+
+    def _with_ladders(self, ladders: Iterable[Ladder]) -> Mixture:
+        """Other members on the same representations and length scales, so that points and densities are held."""
         new, anchor = replace(self, ladders=tuple(ladders)), self.__dict__.get("_anchor")
         if anchor is not None:
             held = zip(anchor, new.ladders, strict=True)

@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels
 
-from coxfield.kernels import profiles
 from coxfield.kernels.called import nearest
 from coxfield.kernels.distances import (
     TOLERABLE,
@@ -38,7 +37,14 @@ from coxfield.kernels.namespace import (
     stacked,
     to_numpy,
 )
-from coxfield.kernels.profiles import CLOSED, SquaredExponential
+from coxfield.kernels.profiles import (
+    CLOSED,
+    Matern,
+    RationalQuadratic,
+    SquaredExponential,
+    diagonal_gradient,
+    differentiate,
+)
 from coxfield.kernels.protocol import Path, PlainPoints
 from coxfield.kernels.sklearn_tree import check_nonnegative, factorise, free_length_scales, length_unit, rescale
 from coxfield.utils.numbers import ORDINARY
@@ -58,7 +64,7 @@ class Radial:
     """A profile of scaled distances, from a product of constants with one RBF, Matern or RationalQuadratic."""
 
     kernel: kernels.Kernel
-    profile: profiles.Profile
+    profile: Profile
     variance: float
     length_scale: float | NDArray
     """One number, or one per feature."""
@@ -93,12 +99,12 @@ class Radial:
         check_nonnegative(self.kernel)
 
 
-def _profile(base) -> profiles.Profile:
+def _profile(base) -> Profile:
     if type(base) is kernels.RBF or (type(base) is kernels.Matern and math.isinf(base.nu)):
-        return profiles.SquaredExponential()
+        return SquaredExponential()
     if type(base) is kernels.Matern:
-        return profiles.Matern(float(base.nu))
-    return profiles.RationalQuadratic(float(base.alpha))
+        return Matern(float(base.nu))
+    return RationalQuadratic(float(base.alpha))
 
 
 def log_floor(dtype) -> float:
@@ -121,7 +127,7 @@ def check_library(covariance: Any, X) -> None:
             "product of constants with one RBF, Matern or RationalQuadratic, or convert the points to NumPy"
         )
     profile = covariance.profile
-    if isinstance(profile, profiles.Matern) and profile.nu not in CLOSED:
+    if isinstance(profile, Matern) and profile.nu not in CLOSED:
         raise ValueError(
             f"Matern with nu={profile.nu:g} can be computed for NumPy arrays only, but the points are {library}: give "
             "nu of 0.5, 1.5, 2.5 or inf, or convert the points to NumPy"
@@ -533,11 +539,11 @@ class RadialPoints(PlainPoints, ScaledPoints):
 
     def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
         """Derivatives in closed form."""
-        return profiles.differentiate(self, columns, weights, leave_out)
+        return differentiate(self, columns, weights, leave_out)
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
         """C(x, x) is the variance. Its derivative by its own logarithm is itself; all others are 0."""
-        return profiles.diagonal_gradient(self.covariance, weights)
+        return diagonal_gradient(self.covariance, weights)
 
 
 def _values_at(covariance: RadialForm, d2: NDArray, factors: NDArray) -> Iterator[NDArray]:

@@ -1,5 +1,7 @@
 """From labelled points to a mixture."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -7,6 +9,7 @@ from scipy.special import softmax
 from coxfield.engine.store import Labelled
 from coxfield.selection.mixture import learn
 from coxfield.selection.mixture.bank import bank_of
+from coxfield.selection.mixture.loo_members import MemberSums, member_sums
 from mixtures import problem
 
 DATA = problem(n=90)
@@ -77,6 +80,44 @@ def test_two_points_are_enough():
     found = learned(Labelled(np.array([[0.0, 1.0], [2.0, 0.0]]), np.array([0, 1]), 2))
     assert np.isfinite(found.mean).all()
     assert found.table["share"].tolist() == [1.0]
+
+
+def silent(own):
+    """Two members that say nothing to points that are left out, and exp(own) to a copy of each."""
+    at_copies = np.zeros((2, 2, 2))
+    at_copies[0], at_copies[1] = np.exp(own) / 2, -np.exp(own) / 2
+    to_copies = np.stack([np.zeros((2, 6)), np.full((2, 6), own)])
+    return MemberSums(np.arange(6) % 2, np.zeros((2, 6, 2)), (), at_copies, to_copies, np.empty((2, 6, 2, 0)))
+
+
+@pytest.mark.parametrize("own", [0.0, 10.0, 600.0])
+@pytest.mark.parametrize("shown", [0.0, 1e-300, 1e-9])
+def test_evidence_that_no_price_can_hold_to_nothing_is_held_to_what_no_probability_shows(own, shown):
+    found = silent(own)
+    _, solution, price = learn._solved(found, np.ones(6), np.zeros(2), learn_mean=True, shown=shown)
+    assert solution.weights.any()
+    assert found.largest_evidence(solution.weights)[1] <= learn.LOUDER * learn.FAINT
+    assert (price > 0) == (own > 0)
+
+
+@pytest.mark.parametrize("shown", [0.0, 1e-6, 0.01, 1.0])
+def test_the_price_holds_copies_to_what_was_shown(shown):
+    found = member_sums(DATA, bank_of(None, DATA), np.arange(len(DATA.y)))
+    found = dataclasses.replace(found, to_copies=found.to_copies + np.array([0, 5.0], np.float32)[:, None, None])
+    _, solution, price = learn._solved(found, DATA.counts, np.zeros(3), learn_mean=True, shown=shown)
+    _, unbounded, none = learn._solved(found, DATA.counts, np.zeros(3), learn_mean=True)
+    assert none == 0 < price
+    now, loud = found.largest_evidence(unbounded.weights)
+    most = learn.LOUDER * max(shown, now)
+    assert found.largest_evidence(solution.weights)[1] <= most < loud
+
+
+def test_the_search_for_a_price_ends_where_none_helps(monkeypatch):
+    found = member_sums(DATA, bank_of(None, DATA), np.arange(len(DATA.y)))
+    monkeypatch.setattr(MemberSums, "largest_evidence", lambda *_: (1.0, np.inf))
+    _, solution, price = learn._solved(found, DATA.counts, np.zeros(3), learn_mean=True, shown=1.0)
+    assert np.isfinite(price)
+    assert np.isfinite(solution.weights).all()
 
 
 def test_progress_is_shown(capsys):

@@ -85,6 +85,21 @@ def test_extremes_at_copies_are_those_of_all_copies():
         np.testing.assert_allclose(found.at_copies[:, m], [relative.max(axis=0), relative.min(axis=0)], rtol=1e-9)
 
 
+def test_the_largest_evidence_is_that_of_the_weighted_sum():
+    labelled = problem(weighted=True)
+    part = ladder(alphas=(0.5, 1.0), floors=(0.0, 3.0))
+    found = member_sums(labelled, [part], np.arange(24))
+    weights = np.where(np.arange(len(found.sums)) % 2, 0.0, 1.0 + np.arange(len(found.sums)))
+    left_out, copies = np.tensordot(weights, found.sums, 1), np.zeros((24, 3))
+    for weight, (f, a) in zip(weights, np.ndindex(part.weights.shape), strict=True):
+        k = part.kernel(f)(labelled.X) * labelled.counts
+        q = k.sum(axis=1) + part.floors[a]
+        copies += weight * (k / (q[:, None] * q) ** part.alphas[a]) @ np.eye(3)[labelled.y]
+    relative = [sums - sums.mean(axis=1, keepdims=True) for sums in (left_out, copies)]
+    expected = [np.abs(each - relative[0].mean(axis=0)).max() for each in relative]
+    np.testing.assert_allclose(found.largest_evidence(weights), expected, rtol=1e-5)  # factors are in single precision
+
+
 def test_densities_that_are_known_are_not_computed_again():
     labelled = problem(weighted=True)
     bank = [ladder(), ladder(Whitening().fit(labelled.X, labelled.y, labelled.weights), alphas=(1.0,), floors=(3.0,))]

@@ -294,7 +294,7 @@ def bank_of(
 
 def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> Ladder:
     covariance = recognise(kernel, rep.n_features)
-    alphas, floors = _checked_alphas(alphas)
+    alphas, floors = checked_alphas(alphas)
     if isinstance(covariance, Radial) and not 1 / MODERATE <= covariance.variance <= MODERATE:
         covariance = covariance.rescaled(variance=1 / covariance.variance)  # the weight of a member will make up for it
     try:
@@ -310,7 +310,7 @@ def _ladder(rep: Representation, kernel: Kernel, factors: NDArray, alphas) -> La
     return Ladder(rep.name, rep.transform, covariance, factors, alphas, floors, weights, one)
 
 
-def _checked_alphas(alphas) -> tuple[NDArray, NDArray]:
+def checked_alphas(alphas) -> tuple[NDArray, NDArray]:
     """Powers of the density and what is added to it; each entry is a power, or a pair of both."""
     try:
         pairs = np.array([(one, 0) if np.ndim(one) == 0 else one for one in alphas], dtype=float).reshape(-1, 2)

@@ -128,12 +128,13 @@ class Problem:
         offset: NDArray | None = None,
         at_copies: NDArray | None = None,
         caution: float = 0.0,
+        price: float = 0.0,
     ) -> Problem:
         """From class sums of shape (members, n, columns).
 
-        The rate is a^(1 - caution) b^caution. The largest evidence of leave-one-out is a. The largest at a copy of a
-        point is b, if the extremes `at_copies` are given. Beside an isolated point, a new point hears what no point
-        that was left out has heard.
+        The rate is a^(1 - caution) b^caution + price b. The largest evidence of leave-one-out is a. The largest at a
+        copy of a point is b, if the extremes `at_copies` are given. Beside an isolated point, a new point hears what no
+        point that was left out has heard.
         """
         relative = sums - sums.mean(axis=2, keepdims=True)
         middle = relative.mean(axis=1, keepdims=True) if offset is None else np.zeros((len(sums), 1, 1))
@@ -141,7 +142,7 @@ class Problem:
         if at_copies is not None and caution:
             potential = np.maximum(scale, np.abs(at_copies - middle[:, 0]).max(axis=(0, 2)))
             with np.errstate(divide="ignore", over="ignore"):
-                scale = scale * (potential / np.where(scale > 0, scale, 1)) ** caution
+                scale = scale * (potential / np.where(scale > 0, scale, 1)) ** caution + price * potential
         scale = np.where(scale > NOTHING, scale, np.inf)  # a member that says nothing has no weight
         relative /= scale[:, None, None]
         return cls(relative.reshape(len(sums), -1), scale, y, counts, centre, offset)

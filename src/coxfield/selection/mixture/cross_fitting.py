@@ -116,6 +116,7 @@ def sums_of(
         np.concatenate([each.sums for each in found]),
         tuple(each.log_densities[0] for each in found),
         np.concatenate([each.at_copies for each in found], axis=1),
+        np.concatenate([each.to_copies for each in found], axis=1),
         np.concatenate([each.by_fold for each in found]),
     )
 
@@ -136,5 +137,6 @@ def _one(labelled: Labelled, ladder: Ladder, rows: NDArray, done, fold: NDArray 
         np.concatenate([each.sums for each in found], axis=1)[:, place],
         whole.log_densities,
         np.stack([copies[:, 0].max(axis=0), copies[:, 1].min(axis=0)]),
+        np.concatenate([each.to_copies for each in found], axis=2)[:, :, place],
         np.concatenate([each.by_fold for each in found], axis=1)[:, place],
     )

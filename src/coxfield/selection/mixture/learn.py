@@ -21,14 +21,17 @@ from coxfield.selection.mixture.free import Folded, State, candidates_of, free_k
 from coxfield.selection.mixture.loo_members import COLUMNS, work_units
 from coxfield.selection.mixture.sampling import (
     LEFT_OUT,
+    LEFT_OUT_VALUES,
     MANY,
     OF_CLASS,
     OF_CLASS_IN_POOL,
     PILOT,
     POOL,
-    ManyPoints,
+    POOL_VALUES,
+    at_hand,
     beside,
     informative_rows,
+    many,
     of_rows,
     positions,
 )
@@ -50,6 +53,10 @@ MOST_FREE_ROWS = 3000  # of them by which weights of single points are found
 FREE_ROWS = 50  # with fewer, no point has a weight of its own
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
+LOUDER = 1.75  # times the evidence that was shown may be heard at a copy; twice is the promise, as weights stay a while
+CHEAP, DEARER, HALVINGS = 1 / 16, 4.0, 6  # the first price of evidence at copies, and the search for the least
+ASKED_VALUES = 2**20  # class sums of the pilot that are held at once
+MOST_PRICES = 24  # so many lead to 4e12, and no optimum pays more than the loss without evidence
 NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
 FREE = ", free weights"  # after the name of a representation
 FASTER = "float32 points or fewer length_scales take less time"
@@ -79,6 +86,8 @@ class LearnedMixture:
     """The surviving members, see `LGCPClassifier.mixture_`."""
     loo_error: float
     loo_log_loss: float
+    shown: float
+    """The largest evidence in nats at a point that was left out, and at a copy of a labelled point."""
     sampled: Sampled | None = None
     """What was drawn, if not all pairs of rows were summed."""
 
@@ -93,6 +102,7 @@ def learn_mixture(
     known: Mixture | None = None,
     free: bool = False,
     random: np.random.Generator | None = None,
+    shown: float = np.inf,
 ) -> LearnedMixture:
     """The mixture of a bank that leave-one-out prefers.
 
@@ -112,6 +122,8 @@ def learn_mixture(
     random : numpy.random.Generator, optional
         How rows are drawn if there are many, so that the time grows in proportion to their number. Without it, all
         pairs of rows count.
+    shown : float
+        The largest evidence in nats that the members have shown before. Weights that are chosen again are held to it.
     """
     free = free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
@@ -130,17 +142,17 @@ def learn_mixture(
     fold = folds_of(labelled.y, n_folds) if free or nested else None
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
         found = sums_of(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
-    problem, solution = _solved(found, counts, centre, learn_mean=learn_mean, verbose=verbose)
-    judged, given = problem, None
+    problem, solution, price = _solved(found, counts, centre, learn_mean=learn_mean, verbose=verbose, shown=shown)
+    judged, given, loudest = problem, None, max(found.largest_evidence(solution.weights))
     scores = problem.scores(problem.vector(solution))
     if fold is not None:
         some = _rows(len(rows), 1, MOST_FREE_ROWS)
         if len(some) < len(rows):
             rows, counts = rows[some], counts[some] * (len(rows) / len(some))
             found = replace(found, y=found.y[some], sums=found.sums[:, some], by_fold=found.by_fold[:, some])
-            judged = Problem.of(found.sums, found.y, counts, centre, None, found.at_copies, CAUTION)
+            judged = Problem.of(found.sums, found.y, counts, centre, None, found.at_copies, CAUTION, price)
         fold = fold[rows]
-        parts = [_without(found, fold, k, counts, centre) for k in range(fold.max() + 1)]
+        parts = [_without(found, fold, k, counts, centre, price) for k in range(fold.max() + 1)]
         if free:
             freeing = _Freeing(labelled, whole_bank, rows, found, learn_mean)
             given, scores = freeing.best(judged, parts, fold, solution)
@@ -155,31 +167,57 @@ def learn_mixture(
     evidence = evidence if given is None else np.concatenate([evidence, given.evidence])
     error, log_loss = _averages(scores, judged)
     sampled = None if drawn is None else Sampled(rows, counts, drawn.n_pilot, members)
-    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss, sampled)
+    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss, loudest, sampled)
 
 
 def _solved(
-    found: MemberSums, counts: NDArray, centre: NDArray, *, learn_mean: bool, verbose: int
-) -> tuple[Problem, Solution]:
-    """The concave problem of some class sums, and its solution without members that say next to nothing."""
+    found: MemberSums, counts: NDArray, centre: NDArray, *, learn_mean: bool, verbose: int = 0, shown: float = np.inf
+) -> tuple[Problem, Solution, float]:
+    """The weights without members that say next to nothing, and the price of evidence at copies.
+
+    Few members that must do for other rows may speak far too loud beside an isolated point. Then evidence at copies
+    has a price: the least at which no copy hears much more than `shown`, or than points that are left out hear now.
+    The search ends: evidence times price is at most the loss without evidence, and evidence of `FAINT` is allowed.
+    """
     title = f"weights of {len(found.sums)} covariances, {MOST_STEPS} steps at most"
-    with progress(title, MOST_STEPS, verbose, FASTER, at_most=True) as done:
-        offset = found.offset(centre)
-        problem = Problem.of(found.sums, found.y, counts, centre, offset, found.at_copies, CAUTION)
-        solution = problem.solve(learn_mean=learn_mean, done=done)
-    few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
-    if few.sum() < np.count_nonzero(solution.weights):
-        solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
-    if not solution.weights.any():
-        solution = _faintest(problem, solution)
-    return problem, solution
+
+    def at(price: float) -> tuple[Problem, Solution, float]:
+        problem = Problem.of(found.sums, found.y, counts, centre, found.offset(centre), found.at_copies, CAUTION, price)
+        with progress(title, MOST_STEPS, 0 if price else verbose, FASTER, at_most=True) as done:
+            solution = problem.solve(learn_mean=learn_mean, done=done)
+        few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
+        if few.sum() < np.count_nonzero(solution.weights):
+            solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
+        if not solution.weights.any():
+            solution = _faintest(problem, solution)
+        return problem, solution, price
+
+    best = at(0.0)
+    most = LOUDER * max(shown, found.largest_evidence(best[1].weights)[0], FAINT)
+
+    def too_loud(solved: tuple[Problem, Solution, float]) -> bool:
+        return found.largest_evidence(solved[1].weights)[1] > most
+
+    low = 0.0
+    for high in CHEAP * DEARER ** np.arange(MOST_PRICES):
+        if not too_loud(best):
+            break
+        best, low = at(float(high)), best[2]
+    for _ in range(HALVINGS if best[2] else 0):
+        tried = at((low + best[2]) / 2)
+        if too_loud(tried):
+            low = tried[2]
+        else:
+            best = tried
+    return best
 
 
 @dataclass(frozen=True)
 class _Drawn:
     """What a pilot has drawn."""
 
-    labelled: ManyPoints
+    labelled: Labelled
+    """All points, whose densities are summed over samples."""
     bank: list[Ladder]
     """The members that are worth a look."""
     rows: NDArray
@@ -199,23 +237,26 @@ def _drawn(
     verbose: int,
 ) -> _Drawn:
     """Candidates, and rows to be left out, by a fit to a few thousand rows."""
-    some, stand_for = sampled_rows(labelled.y, PILOT, random, OF_CLASS)
-    counts = labelled.counts[some] * stand_for
+    here, places = at_hand(labelled)
+    some, stand_for = sampled_rows(here.y, PILOT, random, OF_CLASS)
+    counts = here.counts[some] * stand_for
     counts *= len(some) / counts.sum()
-    pilot = replace(labelled[some], weights=counts.astype(labelled.X.dtype))
-    of_pilot, every = [of_rows(ladder, some) for ladder in bank], np.arange(len(some))
+    pilot = replace(here[some], weights=counts.astype(here.X.dtype))
+    of_pilot, every = [of_rows(ladder, places[some]) for ladder in bank], np.arange(len(some))
     with progress("leave-one-out sums of a pilot", work_units(pilot, bank, every), verbose, FASTER) as done:
         found = sums_of(pilot, of_pilot, every, done)
-    _, solution = _solved(found, counts, centre, learn_mean=learn_mean, verbose=0)
+    _, solution, _ = _solved(found, counts, centre, learn_mean=learn_mean)
     mixture = _survivors(pilot, of_pilot, found, solution)
-    pool, pool_counts = sampled_rows(labelled.y, POOL, random, OF_CLASS_IN_POOL)
-    probability = _label_probabilities(pilot, mixture, solution.mean, labelled[pool], positions(pool, some))
+    most = max(2 * LEFT_OUT, min(POOL, POOL_VALUES // here.n_classes))
+    pool, pool_counts = sampled_rows(here.y, most, random, min(OF_CLASS_IN_POOL, most // here.n_classes))
+    probability = _label_probabilities(pilot, mixture, solution.mean, here[pool], positions(pool, some))
     candidates = beside(bank, _split(bank, solution))
-    values = sum(ladder.weights.size for ladder in candidates) * min(labelled.n_classes, COLUMNS)
-    most = max(1, min(LEFT_OUT, MOST_VALUES // values))
-    rows, row_counts = informative_rows(probability, pool_counts * labelled.counts[pool], most, random)
+    values = sum(ladder.weights.size for ladder in candidates) * min(here.n_classes, COLUMNS)
+    most = max(1, min(LEFT_OUT, LEFT_OUT_VALUES // values))
+    pool_counts = pool_counts * here.counts[pool] * (labelled.counts.sum() / here.counts.sum())
+    rows, row_counts = informative_rows(probability, pool_counts, most, random)
     seed = int(random.integers(2**32))
-    return _Drawn(ManyPoints.of(labelled, seed), candidates, pool[rows], row_counts, len(some))
+    return _Drawn(many(labelled, seed), candidates, places[pool[rows]], row_counts, len(some))
 
 
 def _label_probabilities(pilot: Labelled, mixture: Mixture, mean: NDArray, asked: Labelled, own: NDArray) -> NDArray:
@@ -223,7 +264,7 @@ def _label_probabilities(pilot: Labelled, mixture: Mixture, mean: NDArray, asked
     covariances: PerClass = PerClass.shared_by(mixture, pilot.n_classes)
     store = store_bound([mixture.bind_reference()], pilot.y, covariances, pilot.weights)
     found = np.empty(len(asked))
-    for part in gen_batches(len(asked), MOST_ROWS):
+    for part in gen_batches(len(asked), max(1, ASKED_VALUES // pilot.n_classes)):
         scores = class_sums(store, asked.X[part], own[part]).values + mean
         found[part] = np.exp(log_softmax(scores, axis=1))[np.arange(len(scores)), asked.y[part]]
     return found
@@ -315,7 +356,7 @@ def _nested(labelled: Labelled, members: int) -> bool:
     return 1 < n <= NESTED and n_classes <= COLUMNS and n * n_classes * members * FOLDS <= MOST_VALUES
 
 
-def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: NDArray) -> Problem:
+def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: NDArray, price: float) -> Problem:
     """The problem that knows nothing of the labels of a fold: neither their probabilities, nor what they say to others.
 
     What the others say is scaled up to the number of all.
@@ -323,7 +364,7 @@ def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: 
     kept = fold != k
     rest = np.maximum(found.sums - found.by_fold[..., k], 0)[:, kept]
     rest *= counts.sum() / counts[kept].sum()
-    return Problem.of(rest, found.y[kept], counts[kept], centre, None, found.at_copies, CAUTION)
+    return Problem.of(rest, found.y[kept], counts[kept], centre, None, found.at_copies, CAUTION, price)
 
 
 def _averages(scores: NDArray, problem: Problem) -> tuple[float, float]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 32  # if there are more classes, each point has so many columns: those it may have, and one for all others
 FINISHED = 512  # points whose sums are divided by densities at a time
+SMALLEST_LOG = np.finfo(np.float32).min  # of a factor in single precision
 NEAR = 24  # neighbours whose classes a point may have
 
 
@@ -50,11 +51,26 @@ class MemberSums:
     at_copies: NDArray
     """The largest and the smallest distance of a class sum from the mean of all columns at a *copy* of a labelled
     point, to which the point itself speaks: shape (2, n_members, columns). Leave-one-out never sees that."""
+    to_copies: NDArray
+    """From the sums of a point that is left out to those at a copy of it, in logarithms: the factor by which its own
+    term in the density lowers them, and what the point adds to its class. Shape (2, n_members, rows)."""
     by_fold: NDArray
     """What the labelled points of each fold bring to the sums, shape (n_members, rows, columns, folds); without
     folds the last axis is empty."""
     contenders: NDArray | None = None
     """The classes of the columns of each point but the last, if points have columns of their own."""
+
+    def largest_evidence(self, weights: NDArray) -> tuple[float, float]:
+        """The largest evidence in nats of weighted members, at points that are left out and at copies of them."""
+        alive = np.flatnonzero(weights)
+        w, sums, (factors, own) = weights[alive], self.sums[alive], np.exp(self.to_copies[:, alive], dtype=float)
+        copies = np.einsum("m,mj,mjc->jc", w, factors, sums)
+        copies[np.arange(len(copies)), self.y] += w @ own
+        left_out = np.tensordot(w, sums, 1)
+        left_out -= left_out.mean(axis=1, keepdims=True)
+        copies -= copies.mean(axis=1, keepdims=True)
+        middle = left_out.mean(axis=0) if self.contenders is None else 0.0
+        return float(np.abs(left_out - middle).max()), float(np.abs(copies - middle).max())
 
     def offset(self, mean: NDArray) -> NDArray | None:
         """The means of the columns of each point; None if they are those of the classes."""
@@ -81,18 +97,20 @@ def member_sums(
     """
     source = getattr(labelled, "source", Here)(labelled, bank, rows, done, known)
     columns = _Columns.of(labelled, rows, fold, source)
-    sums, by_fold, copies = [], [], []
+    sums, by_fold, copies, to_copies = [], [], [], []
     for k, ladder in enumerate(bank):
         found = source.layers(k, columns)
-        of_ladder, shares, extremes = _finished(ladder, found, source.at_rows(k), columns, done)
+        of_ladder, shares, extremes, terms = _finished(ladder, found, source.at_rows(k), columns, done)
         sums.append(of_ladder.reshape(ladder.weights.size, len(rows), columns.count))
         by_fold.append(shares.reshape(ladder.weights.size, len(rows), columns.count, shares.shape[-1]))
         copies.append(extremes.reshape(2, -1, columns.count))
+        to_copies.append(terms.reshape(2, -1, len(rows)))
     return MemberSums(
         columns.y,
         np.concatenate(sums),
         source.log_densities,
         np.concatenate(copies, axis=1),
+        np.concatenate(to_copies, axis=1),
         np.concatenate(by_fold),
         columns.contenders,
     )
@@ -121,6 +139,8 @@ class AtRows:
 class Here:
     """Labelled points that are all in one place, where the sums of one ladder after the other are taken."""
 
+    density_columns: float = np.inf
+    """Points that a density is summed over, if not all: the work, in rows that meet all points, is the same number."""
     density_at_rows = False
     """Whether the densities of the points that are left out are summed together with their class sums."""
 
@@ -136,7 +156,7 @@ class Here:
 
     def log_others(self, points: LadderPoints, counts: NDArray, y: NDArray) -> NDArray:
         """log of the density of each point without its own term, shape (F, n)."""
-        return _log_others(points, counts, self.done)
+        return log_others_of(points, counts, self.done)
 
     def neighbours_among(self) -> tuple[list[LadderPoints], NDArray, NDArray]:
         """Points in every representation, their labels, and which of them are left out."""
@@ -288,10 +308,11 @@ class _NearClasses:
 
 def work_units(labelled: Labelled, bank: Sequence[Ladder], rows: NDArray) -> int:
     """Number of rows that `member_sums` reports to `done`."""
-    return len(bank) * (len(labelled) + len(rows))
+    source = getattr(labelled, "source", Here)
+    return len(bank) * (int(min(len(labelled), source.density_columns)) + len(rows))
 
 
-def _log_others(points: LadderPoints, counts: NDArray, done) -> NDArray:
+def log_others_of(points: LadderPoints, counts: NDArray, done) -> NDArray:
     """log of the density of each point without its own term, shape (F, n)."""
     n, dtype = len(points), points.points.dtype
     found, weights = np.empty((len(points.ladder.factors), n)), counts.astype(dtype)
@@ -363,17 +384,18 @@ def ladder_layers(
     return LogSums(found.top, every)
 
 
-def _finished(ladder: Ladder, found: LogSums, at: AtRows, columns: _Columns, done) -> tuple[NDArray, NDArray, NDArray]:
+def _finished(ladder: Ladder, found: LogSums, at: AtRows, columns: _Columns, done) -> tuple[NDArray, ...]:
     """Class sums of one ladder at the points that are left out, divided by their densities.
 
     They come with the part of each fold. Also, over all these points, the largest and the smallest distance of a class
-    sum from the mean of the columns if a copy of the point asks.
+    sum from the mean of the columns if a copy of the point asks, and how its sums follow from those of the point.
     """
     n_alphas, n = len(ladder.alphas), len(at.own)
     divisors = np.stack([[ladder.log_divisor(a, each) for a in range(n_alphas)] for each in at.log_q])
     own_terms = at.own - divisors  # what a copy hears of it
     whole = np.empty((len(at.log_q), n_alphas, n, columns.count))
     by_fold = np.empty((*whole.shape, columns.n_folds if columns.n_folds > 1 else 0), np.float32)
+    to_copies = np.empty((2, *whole.shape[:-1]), np.float32)
     extremes = []
     for some in gen_batches(n, FINISHED):
         top = found.top[:, some, 0]
@@ -387,15 +409,19 @@ def _finished(ladder: Ladder, found: LogSums, at: AtRows, columns: _Columns, don
         with np.errstate(divide="ignore"):
             logs = np.log(totals) + top[:, None, :, None]
         for a in range(n_alphas):
-            whole[:, a, some] = np.exp(logs[:, a] - ladder.log_divisor(a, others)[..., None])
+            log_divisor = ladder.log_divisor(a, others)
+            whole[:, a, some] = np.exp(logs[:, a] - log_divisor[..., None])
+            # A point that is far from all others lowers its own sums by a factor whose logarithm may overflow: it is 0.
+            to_copies[0, :, a, some] = np.maximum(log_divisor - divisors[:, a, some], SMALLEST_LOG)
         if by_fold.size:
             share = parts / np.where(totals > 0, totals, 1)[..., None]
             by_fold[:, :, some] = whole[:, :, some, :, None] * share
         mine = (..., np.arange(logs.shape[2]), columns.y[some])
         logs[mine] = np.logaddexp(logs[mine], own_terms[:, :, some])
         extremes.append(_extremes(np.exp(logs - divisors[:, :, some, None])))
+    to_copies[1] = np.maximum(own_terms - divisors, SMALLEST_LOG)
     largest, smallest = zip(*extremes, strict=True)
-    return whole, by_fold, np.stack([np.max(largest, axis=0), np.min(smallest, axis=0)])
+    return whole, by_fold, np.stack([np.max(largest, axis=0), np.min(smallest, axis=0)]), to_copies
 
 
 def _extremes(sums: NDArray) -> tuple[NDArray, NDArray]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from coxfield.engine.cells import Cells, has_cells, near_log_others, sampled_rows
+from coxfield.engine.cells import LEAST, Cells, has_cells, near_log_others, sampled_rows
 from coxfield.engine.store import Labelled
 from coxfield.kernels.mixture_ladder import in_single
 from coxfield.selection.mixture.cross_fitting import CrossFitted
-from coxfield.selection.mixture.loo_members import Here
+from coxfield.selection.mixture.loo_members import Here, log_others_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 MANY = 10_000  # with fewer rows all pairs take little more time
 PILOT, OF_CLASS = 4000, 5  # rows of the pilot, and of each class at least; 2,000 rows miss members on pendigits
 POOL, OF_CLASS_IN_POOL = 50_000, 200  # rows among which those that are left out are drawn
-LEFT_OUT = 8000  # rows that are left out
+POOL_VALUES = 2**24  # class sums of the pilot at the rows of the pool: fewer rows if there are many classes
+LEFT_OUT, LEFT_OUT_VALUES = 8000, 2**23  # rows that are left out, and class sums of all members at them
 LONGER, SHORTER = 1, 3  # rungs beside a member of the pilot that are candidates
 CELL, NEAR, FAR = 256, 5, 1000  # points of a cell, near cells, and points that stand for all others
-NEIGHBOURS_AMONG = 10_000  # rows among which neighbours are looked for, to know which of many classes a row may have
+# Rows, and rows of each class, among which neighbours are looked for, to know which of many classes a row may have.
+NEIGHBOURS_AMONG, NEAR_OF_CLASS = 10_000, 5
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,12 @@ class ManyPoints(Labelled):
     seed: int = 0
     """Of the samples that stand for far points."""
 
-    @classmethod
-    def of(cls, labelled: Labelled, seed: int) -> ManyPoints:
-        """The same points."""
-        return cls(labelled.X, labelled.y, labelled.n_classes, labelled.weights, seed)
-
 
 class ByCells(Here):
     """What `member_sums` asks of labelled points, if they are many."""
 
     labelled: ManyPoints
+    density_columns = CELL * NEAR + FAR
     density_at_rows = True  # rows that are left out meet all points, so they know their own densities better
 
     def bound(self, k: int, rows: NDArray) -> LadderPoints:
@@ -60,20 +58,44 @@ class ByCells(Here):
 
     def log_others(self, points: LadderPoints, counts: NDArray, y: NDArray) -> NDArray:
         """By cells, if there are coordinates."""
+        share, done = self.density_columns / len(points), self.done
+        told = None if done is None else lambda rows: done(rows * share)
         if not has_cells(points):
-            return super().log_others(points, counts, y)
-        sample = sampled_rows(y, FAR, np.random.default_rng(self.labelled.seed))
-        return near_log_others(points, counts, Cells.of(points.points, CELL, NEAR, sample), self.done)
+            return log_others_of(points, counts, told)
+        cells = cells_of(points, y, self.labelled.n_classes, self.labelled.seed)
+        return near_log_others(points, np.arange(len(points)), points, counts, cells, told)
 
     def neighbours_among(self) -> tuple[list[LadderPoints], NDArray, NDArray]:
         """Some points, and those that are left out."""
-        drawn, _ = sampled_rows(self.labelled.y, NEIGHBOURS_AMONG, np.random.default_rng(self.labelled.seed))
+        drawn, _ = sampled_rows(
+            self.labelled.y, NEIGHBOURS_AMONG, np.random.default_rng(self.labelled.seed), NEAR_OF_CLASS
+        )
         some = np.union1d(drawn, self.rows)
         X, y = self.labelled[some].X, self.labelled.y[some]
         return [ladder.bind(X) for ladder in self.bank], y, np.searchsorted(some, self.rows)
 
 
+def cells_of(points: LadderPoints, y: NDArray, n_classes: int, seed: int) -> Cells:
+    """Labelled points in cells, and a sample of them that stands for those that are far."""
+    least = max(1, min(LEAST, FAR // n_classes))
+    sample = sampled_rows(y, FAR, np.random.default_rng(seed), least)
+    return Cells.of(points.points, CELL, NEAR, sample)
+
+
 ManyPoints.source = ByCells  # type: ignore[attr-defined]
+
+
+def at_hand(labelled: Labelled) -> tuple[Labelled, NDArray]:
+    """The points that are here, and their places among all of them."""
+    found = getattr(labelled, "sample", None)
+    return (labelled, np.arange(len(labelled))) if found is None else (found, labelled.sample_rows)  # type: ignore[attr-defined]
+
+
+def many(labelled: Labelled, seed: int) -> Labelled:
+    """The same points, which are so many that densities are summed over samples that are drawn by `seed`."""
+    if getattr(labelled, "sample", None) is None:
+        return ManyPoints(labelled.X, labelled.y, labelled.n_classes, labelled.weights, seed)
+    return replace(labelled, seed=seed)  # type: ignore[call-arg]
 
 
 def of_rows(ladder: Ladder, rows: NDArray) -> Ladder:
