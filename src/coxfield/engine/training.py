@@ -19,7 +19,7 @@ from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import Radial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -44,9 +44,6 @@ class Training:
         """Arrange rows; `learned` says whether the covariance is a mixture that was learned from some of them."""
         if learned:
             return cls._learned(rows, _over_all(rows, covariances[0]), len(covariances))
-        radial = all(isinstance(covariance, Radial) for covariance in covariances.distinct)
-        if radial and isinstance(rows.like, np.ndarray):
-            rows = rows.owned()  # so that a row can be overwritten when it leaves
         X, y, weights = rows.X, rows.y, rows.weights
         if weights is not None and weights.ndim == 2:
             return cls(rows, store_distributions(X, weights, covariances))
@@ -94,25 +91,27 @@ class Training:
             rows = self.rows.only(kept)
             return self._learned(rows, lose(points, places, rows.X, self.rows.weights), self.store.n_classes)
         numbers = self.rows.numbers[places]
-        overwrite = self.rows.can_be_overwritten
+        # Other covariances may be asked for any of their points.
+        overwrite = self.rows.dense and all(isinstance(group.covariance, Radial) for group in self.store.groups)
         store = self.store.without(numbers, overwrite=overwrite)
         left = Training(self.rows.without(places, numbers, overwrite=overwrite), store)._with_few_numbers()
         return replace(left, leaving=self._leaving(left))
 
     def _leaving(self, left: Training) -> tuple:
         """What must be overwritten once nobody needs the rows that are not left any more."""
-        here = {id(block.X): block for block in self.rows.blocks}
-        found: list = []
-        for block in left.rows.blocks:
-            if id(block.X) in here:
-                gone = (block.numbers == GONE) & (here[id(block.X)].numbers != GONE)
-                found.append((block.erase, np.flatnonzero(gone)))
-        parts = {id(part.points): part for group in self.store.groups for part in group.parts}
-        for part in (part for group in left.store.groups for part in group.parts):
-            if id(part.points) in parts:
-                gone = (part.rows == GONE) & (parts[id(part.points)].rows != GONE)
-                found.append((part.points.erase, np.flatnonzero(gone)))
-        return (*self.leaving, *((erase, gone) for erase, gone in found if len(gone)))
+        before, after = ({id(held): (each, numbers) for held, each, numbers in one._numbered()} for one in (self, left))
+        found = []
+        for held, (each, numbers) in after.items():
+            gone = (numbers == GONE) & (before[held][1] != GONE) if held in before else np.zeros(0, bool)
+            if gone.any():
+                found.append((each.erase, np.flatnonzero(gone)))
+        return (*self.leaving, *found)
+
+    def _numbered(self) -> Iterator[tuple]:
+        """What holds rows: an array or points, who can erase some of them, and the number of each."""
+        yield from ((block.X, block, block.numbers) for block in self.rows.blocks)
+        for group in self.store.groups:
+            yield from ((part.points, part.points, part.rows) for part in group.parts)
 
     def erase(self) -> None:
         """Overwrite rows that have left, where they are. It may be called again if it was interrupted."""

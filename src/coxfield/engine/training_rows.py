@@ -1,7 +1,8 @@
 """Training rows as they were given, in blocks, so that rows can come and go without moving the others.
 
 Rows that arrive form a new block. Blocks of similar size are joined, so that each row is moved a few times at most,
-however many calls bring rows. A row that leaves is overwritten where it is, or the others are copied without it.
+however many calls bring rows. A row that leaves is overwritten where it is, or the others are copied without it: nobody
+else holds the arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.kernels.distances import is_view
 from coxfield.kernels.namespace import precision, rows_of, stacked
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ class Block:
     """Array or CSR array of shape (n, d)."""
     numbers: NDArray
     """The number of each row in the `Store`; `GONE` for a row that was overwritten."""
-    own: bool
-    """Whether nobody else holds the array, so that rows may be overwritten."""
 
     @property
     def left(self) -> NDArray:
@@ -42,18 +40,14 @@ class Block:
         """Whether no row was overwritten."""
         return bool((self.numbers != GONE).all())
 
-    def alone(self) -> Block:
-        """The same rows, without a larger array of somebody else that they are a view of."""
-        return self if self.own or not is_view(self.X) else replace(self, X=self.X.copy(), own=True)
-
     def compact(self) -> Block:
         """The block without room for rows that are gone."""
-        return self if self.whole else Block(rows_of(self.X, self.left), self.numbers[self.left], own=True)
+        return self if self.whole else Block(rows_of(self.X, self.left), self.numbers[self.left])
 
     def copied_without(self, rows: NDArray) -> Block:
         """A copy of the other rows."""
         kept = np.setdiff1d(self.left, rows, assume_unique=True)
-        return Block(rows_of(self.X, kept), self.numbers[kept], own=True)
+        return Block(rows_of(self.X, kept), self.numbers[kept])
 
     def erase(self, rows: NDArray) -> None:
         """Write zeros in place of some rows, which must not count any more."""
@@ -79,10 +73,13 @@ class TrainingRows:
     """Whether the covariance was chosen from each row."""
 
     @classmethod
-    def of(cls, X, y: NDArray, weights: NDArray | None, chosen_from: NDArray | None, *, own: bool) -> TrainingRows:
-        """Rows that arrive together; `chosen_from` is None if the covariance was chosen from all of them."""
+    def of(cls, X, y: NDArray, weights: NDArray | None, chosen_from: NDArray | None) -> TrainingRows:
+        """Rows that arrive together, in an array that nobody else holds.
+
+        `chosen_from` is None if the covariance was chosen from all of them.
+        """
         chosen = np.ones(len(y), bool) if chosen_from is None else chosen_from
-        return cls((Block(X, np.arange(len(y)), own),), y, weights, chosen)
+        return cls((Block(X, np.arange(len(y))),), y, weights, chosen)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -122,18 +119,13 @@ class TrainingRows:
         return self.blocks[0].X
 
     @property
-    def can_be_overwritten(self) -> bool:
-        """Whether nobody else holds the rows, and a row that was overwritten has left no trace of its form."""
-        return all(block.own and isinstance(block.X, np.ndarray) for block in self.blocks)
-
-    def owned(self) -> TrainingRows:
-        """The same rows in arrays that nobody else holds."""
-        blocks = tuple(block if block.own else replace(block, X=block.X.copy(), own=True) for block in self.blocks)
-        return replace(self, blocks=blocks)
+    def dense(self) -> bool:
+        """Whether rows can be overwritten: in NumPy, unless they are sparse, where columns would tell of a row."""
+        return isinstance(self.like, np.ndarray)
 
     def appended(self, X, y: NDArray, weights: NDArray | None, first: int) -> TrainingRows:
         """The rows with more of them, whose numbers start at `first`. Nobody else may hold X."""
-        block = Block(X, first + np.arange(len(y)), own=True)
+        block = Block(X, first + np.arange(len(y)))
         together = _joined_weights(self.weights, weights, len(self), len(y), self.dtype)
         chosen = np.concatenate([self.chosen_from, np.zeros(len(y), bool)])
         return TrainingRows((*self.blocks, block), np.concatenate([self.y, y]), together, chosen)
@@ -153,13 +145,13 @@ class TrainingRows:
     def joined(self, count: int) -> TrainingRows:
         """The same rows with the last `count` blocks as one."""
         last = [block.compact() for block in self.blocks[-count:]]
-        block = Block(stacked([b.X for b in last]), np.concatenate([b.numbers for b in last]), own=True)
+        block = Block(stacked([b.X for b in last]), np.concatenate([b.numbers for b in last]))
         return replace(self, blocks=(*self.blocks[:-count], block))
 
     def only(self, places: NDArray) -> TrainingRows:
         """A copy of some rows, numbered from 0."""
         weights = None if self.weights is None else self.weights[places]
-        return TrainingRows.of(rows_of(self.X, places), self.y[places], weights, self.chosen_from[places], own=True)
+        return TrainingRows.of(rows_of(self.X, places), self.y[places], weights, self.chosen_from[places])
 
     def with_classes(self, new: NDArray) -> TrainingRows:
         """The rows with other class numbers: `new` has one for each old one."""
@@ -180,10 +172,10 @@ class TrainingRows:
 def _left_of(block: Block, numbers: NDArray, overwrite: bool) -> Block:
     """What is left of a block; a block of which half is gone is copied, so that memory is freed at last."""
     rows = np.flatnonzero(np.isin(block.numbers, numbers))
-    if not len(rows):  # the array that its rows are a view of may hold some of the others
-        return block.alone()
+    if not len(rows):
+        return block
     few = 2 * (len(rows) + np.count_nonzero(block.numbers == GONE)) < len(block.numbers)
-    return block.overwritten(rows) if overwrite and block.own and few else block.copied_without(rows)
+    return block.overwritten(rows) if overwrite and few else block.copied_without(rows)
 
 
 def _alike(sizes: list[int], size: int) -> int:

@@ -484,11 +484,6 @@ def check_labelled_points(estimator, X, y, **options) -> tuple[Any, NDArray]:
     return X, complete_labels(y, X, estimator)
 
 
-def is_new(X, given) -> bool:
-    """Whether checked points are in an array that nobody else holds."""
-    return isinstance(X, np.ndarray) and X is not given and X.flags.owndata
-
-
 def check_share(name: str, value) -> None:
     """Refuse what is not a share above 0 and at most 1."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:

@@ -186,15 +186,6 @@ class MixturePoints(PlainPoints):
         )
         return replace(self, ladders=moved)
 
-    def alone(self) -> MixturePoints:
-        """The points with their own rows of the data alone; these points, if the data have no other rows."""
-        own = [points.points.alone() for points in self.ladders]
-        if all(new is points.points for new, points in zip(own, self.ladders, strict=True)):
-            return self
-        return replace(
-            self, ladders=tuple(replace(points, points=new) for points, new in zip(self.ladders, own, strict=True))
-        )
-
     def at(self, X) -> MixturePoints:
         """Other points in the same representations."""
         return self._each(lambda points: points.at(X))

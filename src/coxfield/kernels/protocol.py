@@ -76,20 +76,10 @@ class KernelPoints(Protocol):
         """Number of points."""
 
     def __getitem__(self, rows) -> Self:
-        """Some of the points, by a slice or an array of row numbers."""
+        """Some of the points, by a slice or an array of row numbers; the latter hold nothing of the others."""
 
     def at(self, X) -> Self:
         """Other points, in the same form as these."""
-
-    def alone(self) -> Self:
-        """The same points, holding nothing of the other rows of the data that they came from."""
-
-    @property
-    def erasable(self) -> bool:
-        """Whether `erase` can be called."""
-
-    def erase(self, rows: NDArray) -> None:
-        """Overwrite some points, here and in the data that they came from. They must not count in any sum."""
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Self:
         """The same points under the rescaled covariance."""
@@ -273,19 +263,6 @@ class PlainPoints:
     def library(self) -> Library:
         """NumPy."""
         return NUMPY
-
-    @property
-    def erasable(self) -> bool:
-        """No."""
-        return False
-
-    def alone(self) -> Self:
-        """The points themselves: they hold no other rows."""
-        return self
-
-    def erase(self, rows: NDArray) -> None:
-        """Not possible: a covariance may be asked for any of its points."""
-        raise NotImplementedError
 
     def links(self) -> sparse.csr_array | None:
         """None, because any two points may have a covariance that is not 0."""

@@ -18,7 +18,6 @@ from coxfield.kernels.distances import (
     Stretch,
     capped,
     centre,
-    is_view,
     pair_sq_distances,
     place,
     product_error,
@@ -77,7 +76,10 @@ class Radial:
 
     def bind(self, X, rows: NDArray | None = None) -> RadialPoints:
         """Scale the rows of X by the length scale, and move their mean to the origin."""
-        return RadialPoints.of(self, X, np.arange(X.shape[0]) if rows is None else rows, centre(X))
+        origin = centre(X)
+        if rows is not None and len(rows) < X.shape[0]:
+            X, rows = rows_of(X, rows), None
+        return RadialPoints.of(self, X, np.arange(X.shape[0]) if rows is None else rows, origin)
 
     def diagonal(self, X) -> NDArray:
         """The variance, for all rows."""
@@ -446,24 +448,8 @@ class RadialPoints(PlainPoints, ScaledPoints):
             points=self.points.joined(other.points),
         )
 
-    def alone(self) -> RadialPoints:
-        """The points with their own rows of the data alone; these points, if the data have no other rows.
-
-        An array that is a view of a larger one has other rows.
-        """
-        held = np.zeros(self.X.shape[0], bool)
-        held[self.rows] = True
-        if held.all() and not is_view(self.X):
-            return self
-        return replace(self, X=rows_of(self.X, self.rows), rows=np.arange(len(self.rows)))
-
-    @property
-    def erasable(self) -> bool:
-        """Whether points can be overwritten: in NumPy, unless they are sparse, where columns would tell of a row."""
-        return isinstance(self.points.coordinates, np.ndarray)
-
     def erase(self, rows: NDArray) -> None:
-        """Write zeros: the mean of all points, in these coordinates."""
+        """Overwrite some dense points of NumPy by their mean, here and in the data; they must not count any more."""
         self.X[self.rows[rows]] = 0
         self.points.coordinates[rows] = 0
         self.points.sq_norms[rows] = 0
