@@ -442,8 +442,11 @@ def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
         if columns is not None:
             estimator.columns_ = columns
         return columns
-    columns, points = estimator.columns_, getattr(estimator, "X_fit_", None)
-    if columns is not None or not isinstance(points, np.ndarray) or not has_blanks(X):
+    columns = estimator.columns_
+    if columns is not None or not has_blanks(X):
+        return columns
+    points = getattr(estimator, "X_fit_", None)  # it may have to be put together from many blocks
+    if not isinstance(points, np.ndarray):
         return columns
     validate_data(estimator, X, reset=False, skip_check_array=True)
     names = getattr(estimator, "feature_names_in_", range(points.shape[1]))
