@@ -25,6 +25,7 @@ from coxfield.process.densities import check_in_dimension, check_kernel, varianc
 from coxfield.process.summaries import (
     STEPS,
     check_correction,
+    circle_shares,
     close_pairs,
     k_function,
     longest,
@@ -49,6 +50,7 @@ STATISTICS = ("pcf", "K")
 VARIANCES = (1e-3, 10.0)  # of the log intensity; exp(10) is a pair correlation of 22,000
 SHORTEST = (0.01, 0.2)  # least and most of the lower bound of the correlation length, in units of the longest distance
 NEIGHBOURED = 20  # points that have a neighbour within the lower bound of the correlation length
+RADII = 65  # at which it is measured how much of the circles around points is in the window
 STARTS = (24, 16)  # lengths and variances from which the search begins
 
 
@@ -186,22 +188,26 @@ def contrast(r: NDArray, observed: NDArray, settings: Settings, dimension: int, 
 def _pair_likelihood(pattern: PointPattern, settings: Settings, trend: Trend | None, reach: float) -> Objective:
     r"""Minus the log likelihood of pairs closer than R, as if they were a Poisson process or a sample.
 
-    Pairs at distance r have the density :math:`M(r) g(r)`, where M(r) is the sphere times the integral of
-    :math:`\lambda(u) \lambda(u + h)` over the window, averaged over the directions of h. Palm likelihood (Tanaka, Ogata
-    and Stoyan, 2008) takes their number as Poisson, composite likelihood (Guan, 2006) takes it as given:
+    Pairs at distance r have the density :math:`M(r) g(r)`. Palm likelihood (Tanaka, Ogata and Stoyan, 2008) takes their
+    number as Poisson, composite likelihood (Guan, 2006) takes it as given:
 
     .. math:: \sum_{i \ne j} \log g(d_{ij}) - \int_0^R M g \qquad\text{and}\qquad
               \sum_{i \ne j} \log g(d_{ij}) - N \log \int_0^R M g.
+
+    M(r) is the sphere times the average over directions of h, of length r: for composite likelihood of the integral of
+    :math:`\lambda(u) \lambda(u + h)` over the window, for Palm likelihood of the sum of :math:`\lambda(x_i + h)` over
+    the points. The first point of a pair is then known to be where it is, at an edge or in the middle.
     """
     distances, counts = _distance_counts(pattern, reach, settings.r_min or 0.0)
     r = np.linspace(settings.r_min or 0.0, reach, STEPS + 1)
-    measure = sphere_size(r, pattern.window.dimension) * _pair_measure(pattern, trend, r)
+    palm = settings.method == "palm"
+    measure = sphere_size(r, pattern.window.dimension) * _pair_measure(pattern, trend, r, palm=palm)
     pairs = counts.sum()
 
     def of(covariance: NDArray) -> NDArray:
         logs = covariance[..., : len(counts)] @ counts
         expected = trapezoid(measure * np.exp(covariance[..., len(counts) :]), r)
-        return (expected if settings.method == "palm" else pairs * np.log(expected)) - logs
+        return (expected if palm else pairs * np.log(expected)) - logs
 
     return Objective(np.concatenate([distances, r]), of)
 
@@ -221,16 +227,31 @@ def _distance_counts(pattern: PointPattern, reach: float, low: float) -> tuple[N
     return sums[some] / counts[some], 2 * counts[some]
 
 
-def _pair_measure(pattern: PointPattern, trend: Trend | None, r: NDArray) -> NDArray:
-    """The integral of lambda(u) lambda(u + h) over u and u + h in the window, averaged over directions of h."""
+def _pair_measure(pattern: PointPattern, trend: Trend | None, r: NDArray, *, palm: bool) -> NDArray:
+    """How many pairs an independent second point makes at each distance, averaged over directions of h.
+
+    That is the integral of lambda(u) lambda(u + h) over u and u + h in the window; for Palm likelihood, the sum of
+    lambda(x_i + h) over the points.
+    """
     window, n = pattern.window, len(pattern)
-    if trend is None:
-        return n * (n - 1) / window.volume**2 * window.mean_set_covariance(r)
+    others = (n - 1) / window.volume
+    if trend is None and not palm:
+        return n * others / window.volume * window.mean_set_covariance(r)
+    if trend is None and window.is_box and window.dimension == 2:
+        some = np.linspace(r[0], r[-1], RADII)  # shares are nearly linear in between
+        shares = [circle_shares(window, pattern.points, np.full(n, radius)).sum() for radius in some]
+        return others * np.interp(r, some, shares)
     grid = trend_grid(window)
-    mass = (np.exp(trend(grid.centres())) * window.cell_volumes(grid.shape).ravel()).reshape(grid.shape)
+    log_rate = np.full(np.prod(grid.shape), np.log(others)) if trend is None else trend(grid.centres())
+    mass = (np.exp(log_rate) * window.cell_volumes(grid.shape).ravel()).reshape(grid.shape)
     padded = [fft.next_fast_len(2 * k) for k in grid.shape]
-    power = np.abs(fft.rfftn(mass, padded)) ** 2
-    overlap = fft.fftshift(fft.irfftn(power, padded)) / grid.cell_volume
+    seen = fft.rfftn(mass, padded)
+    first = seen
+    if palm:
+        box = list(zip(window.low, window.high, strict=True))
+        first = fft.rfftn(np.histogramdd(pattern.points, grid.shape, range=box)[0], padded)
+    # The real part is the mean over h and -h, because `directions` are those of half of the sphere.
+    overlap = fft.fftshift(fft.irfftn((first.conj() * seen).real, padded)) / grid.cell_volume
     axes = [step * (np.arange(k) - k // 2) for step, k in zip(grid.spacing, padded, strict=True)]
     at = RegularGridInterpolator(axes, overlap)
     lags = (r[:, None, None] * directions(window.dimension)).reshape(-1, window.dimension)
