@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.engine.class_sums import class_sums
-from coxfield.engine.store import store_labels
-from coxfield.engine.training import Training
-from coxfield.engine.training_rows import ALIKE, GONE, TrainingRows
+from coxfield.engine.store import GONE, store_labels
+from coxfield.engine.training import ALIKE, Training, TrainingRows
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from tolerances import assert_close
 
 RNG = np.random.default_rng(0)

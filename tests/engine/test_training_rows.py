@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coxfield.engine.training_rows import ALIKE, GONE, Block, TrainingRows
+from coxfield.engine.store import GONE
+from coxfield.engine.training import ALIKE, Block, TrainingRows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))

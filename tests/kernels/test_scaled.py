@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from tolerances import assert_close
 
 SCALE = np.array([0.5, 2.0, 1.0])

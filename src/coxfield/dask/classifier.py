@@ -19,14 +19,13 @@ from coxfield.dask.live_data import DaskLiveData
 from coxfield.dask.mixture import SAMPLE, ShardedPoints, sharded_mixture
 from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.plan import Results, each_chunk
-from coxfield.dask.reasons import DaskReasons
-from coxfield.dask.sets import HELD, DaskSets
+from coxfield.dask.reasons import HELD, DaskReasons, DaskSets
 from coxfield.dask.shards import Piece, Shards, class_distance
 from coxfield.engine.cells import has_cells
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
 from coxfield.kernels.per_class import PerClass, class_values
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.selection.mixture.bank import bank_of
 from coxfield.selection.mixture.learn import learn_mixture
 from coxfield.utils.numbers import generator, whole_number

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.training_rows import GONE
 from coxfield.engine.weights import Segments, Shares
 from coxfield.kernels.namespace import rows_of
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from coxfield.engine.weights import ClassWeights
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Covariance, KernelPoints
+
+GONE = -1  # the number of a row that was overwritten
 
 
 @dataclass(frozen=True)

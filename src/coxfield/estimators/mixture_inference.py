@@ -13,11 +13,11 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.decision import StatedScores
+from coxfield.engine.class_sums import StatedScores
 from coxfield.estimators.few_labels import Known, Prepared, learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
 from coxfield.estimators.trivial import warn_if_contradicted
-from coxfield.field.arguments import check_couplings
+from coxfield.field.potts import check_couplings
 from coxfield.graphs.experts import EXPERTS as VOICES
 from coxfield.graphs.neighbours import listed
 from coxfield.graphs.spectrum import Heat, time_of_rank

@@ -20,7 +20,7 @@ from coxfield.estimators.validation import (
     shown_kernel,
 )
 from coxfield.kernels.per_class import class_kernels, class_values, rows_named
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import SMALLEST, check_cycles
 from coxfield.permanents.exact import LARGEST
@@ -34,7 +34,7 @@ from coxfield.utils.numbers import generator
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.class_sums import Scores
     from coxfield.kernels.per_class import PerClass
     from coxfield.utils.numbers import RandomState
 

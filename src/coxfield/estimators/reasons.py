@@ -11,8 +11,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.class_sums import sums_at
-from coxfield.engine.decision import Scores, StatedScores, prior_terms
+from coxfield.engine.class_sums import Scores, StatedScores, prior_terms, sums_at
 from coxfield.engine.witnesses import witnesses
 from coxfield.estimators.live_data import listed_places
 from coxfield.kernels.mixture_points import MixturePoints

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.store import Labelled
-from coxfield.engine.training import ERASING, Training
-from coxfield.engine.training_rows import TrainingRows
+from coxfield.engine.training import ERASING, Training, TrainingRows
 from coxfield.estimators import validation
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
@@ -24,8 +23,7 @@ from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_p
 from coxfield.kernels.mixture_ladder import ALPHAS
 from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
-from coxfield.kernels.radial import check_library
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import check_library, recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
@@ -39,7 +37,7 @@ from coxfield.utils.numbers import generator, positive_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.class_sums import Scores
     from coxfield.estimators.tables import TableColumns
     from coxfield.kernels.mixture import Mixture
     from coxfield.selection.mixture.learn import LearnedMixture

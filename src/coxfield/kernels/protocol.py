@@ -342,7 +342,7 @@ def values(rows: KernelPoints, columns: KernelPoints) -> NDArray:
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from coxfield.kernels.recognise import recognise
+    >>> from coxfield.kernels.radial import recognise
     >>> points = recognise(2.0 * RBF(1.0), 1).bind(np.array([[0.0], [1.0]]))
     >>> values(points, points).round(4).tolist()
     [[2.0, 1.2131], [1.2131, 2.0]]

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels
 
-from coxfield.kernels.called import nearest
+from coxfield.kernels.called import Called, nearest
 from coxfield.kernels.distances import (
     TOLERABLE,
     ScaledPoints,
@@ -45,7 +45,16 @@ from coxfield.kernels.profiles import (
     differentiate,
 )
 from coxfield.kernels.protocol import Path, PlainPoints
-from coxfield.kernels.sklearn_tree import check_nonnegative, factorise, free_length_scales, length_unit, rescale
+from coxfield.kernels.sklearn_tree import (
+    check_hyperparameters,
+    check_kernel,
+    check_nonnegative,
+    check_variance,
+    factorise,
+    free_length_scales,
+    length_unit,
+    rescale,
+)
 from coxfield.utils.numbers import ORDINARY
 
 if TYPE_CHECKING:
@@ -55,7 +64,7 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.distances import Points, RadialForm
     from coxfield.kernels.profiles import Profile
-    from coxfield.kernels.protocol import Sink
+    from coxfield.kernels.protocol import Covariance, Sink
 
 
 @dataclass(frozen=True)
@@ -542,3 +551,28 @@ def _values_at(covariance: RadialForm, d2: NDArray, factors: NDArray) -> Iterato
 def _floor_value(dtype) -> float:
     """exp of `log_floor`, as arrays have it to the last bit."""
     return float(np.exp(np.full(64, log_floor(dtype), dtype))[0])
+
+
+# From a kernel to a covariance: the fast path if the kernel allows it, otherwise calls of the kernel.
+
+
+def recognise(kernel, n_features: int) -> Covariance:
+    """The covariance of a kernel for data with `n_features` columns; anything else is refused.
+
+    Products of constants with one `RBF`, `Matern` or `RationalQuadratic` become `Radial`. Other kernels of scikit-learn
+    become `Called`. An object that can be bound to points is already a `Covariance` and is returned unchanged.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
+    >>> type(recognise(2.0 * RBF(1.0), 3)).__name__, type(recognise(DotProduct(), 3)).__name__
+    ('Radial', 'Called')
+    """
+    if hasattr(kernel, "bind"):
+        return kernel
+    check_kernel(kernel)
+    check_hyperparameters(kernel, n_features)
+    radial = Radial.of(kernel)
+    if radial is not None:
+        check_variance(radial.variance, kernel)
+    return radial or Called(kernel)

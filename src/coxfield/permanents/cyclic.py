@@ -37,7 +37,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from coxfield.permanents.checks import check_alpha, check_covariances
+from coxfield.permanents.exact import check_alpha, check_covariances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

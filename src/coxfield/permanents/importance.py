@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from coxfield.permanents.checks import check_alpha, check_covariances
+from coxfield.permanents.exact import check_alpha, check_covariances
 from coxfield.utils.numbers import whole_number
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from coxfield.geometry.quadrature import Quadrature, gauss_legendre
-from coxfield.geometry.window import Window
+from coxfield.geometry.window import Quadrature, Window, gauss_legendre
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

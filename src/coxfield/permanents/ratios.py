@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores
+from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.permanents.cyclic import expand
 from coxfield.permanents.exact import insertion_matrix
 from coxfield.permanents.importance import importance_permanent
