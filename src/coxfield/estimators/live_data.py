@@ -214,7 +214,7 @@ class LiveData:
         self._refuse_soft_labels("partial_fit")
         rows = self._training.rows
         X, y = validation.check_labelled_points(
-            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, copy=True, reset=False
+            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, order="C", copy=True, reset=False
         )
         weights = validation.check_added_weights(as_numpy(sample_weight), X)
         if weights is not None:

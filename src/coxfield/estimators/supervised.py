@@ -464,7 +464,9 @@ class LGCPClassifier(
         library = Library.of(X) if is_dispatched(X) else NUMPY
         options = {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
         X = detached(X) if library.foreign else X
-        X, y = validation.check_labelled_points(self, X, y, copy=True, **options)  # nobody else holds the rows
+        X, y = validation.check_labelled_points(
+            self, X, y, order="C", copy=True, **options
+        )  # nobody else holds the rows
         weights, all_points = validation.check_weights(sample_weight, X), X
         if weights is not None:
             kept = weights > 0
@@ -565,7 +567,7 @@ class LGCPClassifier(
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
         """Store points with a weight for every class under the unchanged kernel."""
-        X = validation.check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], copy=True)
+        X = validation.check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", copy=True)
         self.classes_ = classes
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
         rows = TrainingRows.of(X, distributions.argmax(axis=1), distributions, None)

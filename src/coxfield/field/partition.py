@@ -25,7 +25,7 @@ from coxfield.field.mcmc import Gibbs, SwendsenWang
 from coxfield.field.potts import check_labels
 from coxfield.kernels.protocol import values
 from coxfield.progress import progress
-from coxfield.utils.numbers import generator
+from coxfield.utils.numbers import generator, logs_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -272,8 +272,7 @@ def _descend(t: NDArray, levels: NDArray, rng: np.random.Generator, n_chains: in
             even += ~odd.any(axis=1)
             _sweep(t, levels[-1], rounds, held, odd, rng)
             done(1)
-    with np.errstate(divide="ignore"):  # a chain without even subgraphs has weight 0
-        return log_weights + np.log(even / COUNTED)
+    return log_weights + logs_of(even / COUNTED)  # a chain without even subgraphs has weight 0
 
 
 def _draw(t: NDArray, rounds, rng, n_chains: int) -> tuple[list[NDArray], NDArray]:
@@ -292,8 +291,7 @@ def _sweep(t: NDArray, mu: float, rounds, held: list[NDArray], odd: NDArray, rng
     for (i, j), edges in zip(rounds, held, strict=True):
         # Whether the ends are odd without this edge. With the edge, odd ends become even and even ends become odd.
         without = (odd[:, i] ^ edges).astype(int) + (odd[:, j] ^ edges)
-        with np.errstate(divide="ignore"):
-            chance = expit(np.log(t[i, j]) + np.log(mu) * (2 - 2 * without))
+        chance = expit(logs_of(t[i, j]) + logs_of(mu) * (2 - 2 * without))
         drawn = rng.random(edges.shape) < chance
         changed = drawn ^ edges
         odd[:, i] ^= changed

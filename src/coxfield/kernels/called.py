@@ -14,7 +14,7 @@ from coxfield.kernels.distances import feature_sizes, in_units
 from coxfield.kernels.namespace import cross_out, stacked
 from coxfield.kernels.protocol import Path, PlainPoints, values
 from coxfield.kernels.sklearn_tree import check_nonnegative, diagonal_of, gradient_of, rescale, values_of
-from coxfield.utils.numbers import ordinary, power_of_two
+from coxfield.utils.numbers import logs_of, ordinary, power_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,8 +103,7 @@ class CalledPoints(PlainPoints):
                 f"{self.covariance.kernel!r} takes negative values, such as {values.min():.3g}, but a covariance that "
                 "is never negative is needed here: try RBF, Matern or RationalQuadratic, or give selection=None"
             )
-        with np.errstate(divide="ignore"):
-            return np.log(values)
+        return logs_of(values)
 
     def pairs(self, rows: NDArray, columns: CalledPoints, of_columns: NDArray) -> NDArray:
         """C of listed pairs; the kernel is called on a few rows at a time."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from coxfield.kernels.namespace import NUMPY, cross_out, doubled
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -285,8 +286,7 @@ class PlainPoints:
         tile = self.tile(columns).astype(float, copy=False)
         if leave_out is not None:
             tile = cross_out(tile, leave_out, 0, 0)
-        with np.errstate(divide="ignore"):
-            return np.log(tile)
+        return logs_of(tile)
 
     def walk(self: Any, columns: Any, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
         """One factor after the other, relative to the largest value of each row."""

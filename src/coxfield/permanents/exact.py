@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from coxfield.utils.numbers import logs_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -92,8 +94,7 @@ class Signed:
     @classmethod
     def of(cls, values) -> Signed:
         """Numbers as floating point has them."""
-        with np.errstate(divide="ignore"):
-            return cls(np.sign(values), np.log(np.abs(values)))
+        return cls(np.sign(values), logs_of(np.abs(values)))
 
     @classmethod
     def zeros(cls, shape) -> Signed:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from coxfield.geometry.window import Quadrature, Window, gauss_legendre
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -87,8 +88,7 @@ class ScaledRows:
         if leave_out:
             np.fill_diagonal(covariances, 0)
         largest = np.abs(covariances).max(axis=1)
-        with np.errstate(divide="ignore"):
-            return cls(covariances / np.where(largest > 0, largest, 1)[:, None], np.log(largest))
+        return cls(covariances / np.where(largest > 0, largest, 1)[:, None], logs_of(largest))
 
     @classmethod
     def of_logs(cls, logs: NDArray) -> ScaledRows:

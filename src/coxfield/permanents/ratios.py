@@ -19,6 +19,7 @@ from coxfield.permanents.importance import importance_permanent
 from coxfield.permanents.kernels import ScaledRows
 from coxfield.progress import progress
 from coxfield.selection.loo import SelectionPath
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,8 +88,7 @@ class ClassProcess:
 
 def sign_and_log(forms: NDArray, rows: ScaledRows) -> tuple[NDArray, NDArray]:
     """Quadratic forms in scaled rows, as sign and log."""
-    with np.errstate(divide="ignore"):
-        return np.sign(forms), np.log(np.abs(forms)) + 2 * rows.log_scale
+    return np.sign(forms), logs_of(np.abs(forms)) + 2 * rows.log_scale
 
 
 def usable(covariances: NDArray, method: str) -> NDArray:

@@ -24,6 +24,7 @@ from coxfield.kernels.sklearn_tree import free_length_scales, length_unit, resca
 from coxfield.progress import progress
 from coxfield.selection.grid import AllPoints, candidate_factors, folds, hide, typical_distance
 from coxfield.selection.loo import SelectionPath, best_log_variance, loo_log_sums, mixed, work_units
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -280,8 +281,8 @@ def marginal_factors(X, kernels: PerClass, length_scales, *, bounded: bool) -> N
     inside = (count >= FEWEST_NEIGHBOURS) & (count <= MOST_NEIGHBOURS)
     if inside.any():
         return factors[inside]
-    with np.errstate(divide="ignore"):  # no neighbour at all is farthest from a few
-        return factors[[np.argmin(np.abs(np.log(count / FEWEST_NEIGHBOURS)))]]
+    # No neighbour at all is farthest from a few.
+    return factors[[np.argmin(np.abs(logs_of(count / FEWEST_NEIGHBOURS)))]]
 
 
 def neighbours(X, kernel, factors: NDArray) -> NDArray:

@@ -21,7 +21,7 @@ from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
 from coxfield.progress import progress
 from coxfield.selection.grid import finer_factors
-from coxfield.utils.numbers import power_of_two
+from coxfield.utils.numbers import logs_of, power_of_two
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -369,8 +369,7 @@ def log_half_variances(covariances: PerClass, X, n_classes: int) -> NDArray:
     The part of C(0)/2 that all classes share cancels. Dropping it keeps the digits of small sums.
     """
     half = prior_terms(covariances, X, np.zeros(n_classes))
-    with np.errstate(divide="ignore"):
-        return np.log(half - half.min(axis=1, keepdims=True))
+    return logs_of(half - half.min(axis=1, keepdims=True))
 
 
 class SumsOverRows(Protocol):
