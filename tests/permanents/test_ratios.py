@@ -6,8 +6,16 @@ from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.kernels.radial import recognise
 from coxfield.permanents.cyclic import TOLERANCE
-from coxfield.permanents.kernels import ProductKernel, ScaledRows
-from coxfield.permanents.ratios import Units, excess_sums, fit_class, log_ratios, loo_log_ratios, loo_path
+from coxfield.permanents.ratios import (
+    ProductKernel,
+    ScaledRows,
+    Units,
+    excess_sums,
+    fit_class,
+    log_ratios,
+    loo_log_ratios,
+    loo_path,
+)
 from rational import excess
 from tolerances import assert_close
 

@@ -1,4 +1,4 @@
-"""Reasons of predictions, doubtful labels and the worth of columns on shards, as sums over shards."""
+"""Reasons, doubtful labels, the worth of columns and guaranteed sets on shards, as sums over shards."""
 
 from __future__ import annotations
 

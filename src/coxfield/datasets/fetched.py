@@ -1,4 +1,4 @@
-"""Sets that are fetched: MNIST, and BCI of the benchmark of the book 'Semi-Supervised Learning'."""
+"""Large sets: MNIST, BCI of the book 'Semi-Supervised Learning', and those that are read from the user's copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hot path: the sum of covariances over labelled points, class by class.
+"""The hot path: covariances summed over labelled points, class by class; then probabilities and decisions.
 
 For a query x* and class i the class sum S_i(x*) is the sum of C_i(x*, x) over the points x of class i. It is the last
 term of eq. activationFunction. A tile of the kernel matrix takes one matrix product, a few passes in place, and a

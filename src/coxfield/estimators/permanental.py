@@ -24,8 +24,7 @@ from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import SMALLEST, check_cycles
 from coxfield.permanents.exact import LARGEST
-from coxfield.permanents.kernels import ProductKernel, check_window, local_kernel
-from coxfield.permanents.ratios import fit_class, log_ratios, loo_path
+from coxfield.permanents.ratios import ProductKernel, check_window, fit_class, local_kernel, log_ratios, loo_path
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, finer_factors, length_scale_of
 from coxfield.selection.loo import CRITERIA

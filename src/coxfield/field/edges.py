@@ -1,4 +1,4 @@
-"""Edges between the nodes of a field: sparse graphs to start from, and the couplings of a two-class problem.
+"""Edges between the nodes of a field: sparse graphs to start from, all couplings row by row, two-class problems.
 
 Any graph is a valid start, because edges that it lacks are added if they matter. A graph that is `complete` lacks none.
 

@@ -1,4 +1,4 @@
-"""The exact minimum of a two-class problem on all pairs, from the minimum cuts of sparse graphs.
+"""Max-flow engines, and the exact minimum of a two-class problem on all pairs from minimum cuts of sparse graphs.
 
 The problem is to minimise, over x in {0, 1}^n,
 

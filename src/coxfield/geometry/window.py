@@ -1,4 +1,4 @@
-"""Windows: the bounded sets A in which point processes are observed, boxes and polygons.
+"""Windows: the bounded sets A in which points are observed, boxes and polygons, and integrals over them.
 
 A window knows what edge corrections ask: which points lie in it, how far they are from its boundary, and the volume of
 its overlap with a copy of itself that was moved (the set covariance).

@@ -1,4 +1,4 @@
-"""Columns of a table: features, weights and labels taken out of its rows.
+"""Columns of a table: features, weights and labels taken out of its rows, and marks of unknown classes.
 
 Every refusal is a `TableError`. Its sentence names the table, the column and, where there is one, the row. Rows are
 counted from 1, without the header.

@@ -1,4 +1,4 @@
-"""Fitted models as data: a tree that JSON can hold, with arrays beside it.
+"""Fitted models as data: a tree that JSON can hold, with arrays beside it, and what is required of them.
 
 Numbers, names and lists are themselves. Everything else is a mapping whose first key says what it is, such as
 ``{"array": "3.npy"}`` or ``{"type": "RBF", "parts": {"length_scale": 1.0}}``. Types are those of the lists below and no

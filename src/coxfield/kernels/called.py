@@ -1,4 +1,4 @@
-"""Any kernel of scikit-learn, called block by block."""
+"""Any kernel of scikit-learn, called block by block; values computed before, and couplings that a user lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The length scales that a selection tries."""
+"""The length scales that a selection tries, and the folds by which it may compare them."""
 
 from __future__ import annotations
 
