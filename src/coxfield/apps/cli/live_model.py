@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield import LGCPClassifier
-    from coxfield.io.model_file import SavedModel
-    from coxfield.io.training_ids import TrainingIds
+    from coxfield.io.model_file import SavedModel, TrainingIds
 
 
 # What `coxfield fit` and the commands that change a model say about it when they are done.
