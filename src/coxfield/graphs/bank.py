@@ -13,10 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 from sklearn.cluster import KMeans
 
 from coxfield.graphs.neighbours import EdgeRule
 from coxfield.graphs.spectrum import Heat, time_of_rank
+from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,6 +49,7 @@ ROUND_AXES = 256  # likewise for round components
 SAMPLE = 5000  # points to which Gaussian mixtures are fitted
 STEPS = 40  # of the EM algorithm, at most
 SETTLED = 3e-4  # nats per point that a step gains when it is the last
+BLUR = 1e-5  # of the squares of two points: below it, their squared distance in single precision is rounding
 RIDGE = 1e-3  # of the mean variance, added to variances of components
 
 
@@ -220,37 +223,25 @@ class Clusters:
     member: Member
     axes: NDArray
     """Numbers of the principal axes that are used."""
-    rotation: NDArray | None
-    """What coordinates are multiplied with to make components round; None if they are."""
-    means: NDArray
-    """Of the components, shape (components, axes)."""
-    variances: NDArray
-    shares: NDArray
+    unit: float
+    """A power of two by which coordinates are divided, so that their squares are numbers."""
+    coefficients: NDArray
+    """Log densities are the products of these with z, |z|^2 and 1, shape (axes + 2, components)."""
 
     @property
     def name(self) -> str:
         """What users see."""
-        return f"{len(self.means)} clusters, {'round' if self.rotation is None else 'of one shape'}"
+        return f"{self.coefficients.shape[1]} clusters, {'of one shape' if self.member.source == TIED else 'round'}"
 
     def probabilities(self, coordinates: NDArray) -> NDArray:
         """Probabilities of the components, from coordinates along the principal axes."""
-        z = coordinates[:, self.axes]
-        return self._at(z if self.rotation is None else z @ self.rotation.astype(z.dtype))[0].astype(z.dtype)
+        z = coordinates[:, self.axes] / coordinates.dtype.type(self.unit)
+        return _responsibilities(_with_squares(z), self.coefficients.astype(z.dtype))[0]
 
     def block(self, coordinates: NDArray) -> Block:
         """Its covariance at all points."""
-        return Block((self.member,), self.probabilities(coordinates), np.ones((1, len(self.means)), coordinates.dtype))
-
-    def _at(self, z: NDArray) -> tuple[NDArray, float]:
-        """Probabilities of round components at points, and the mean log density up to a constant."""
-        squares = np.einsum("ij,ij->i", z, z)[:, None] - 2 * z @ self.means.T.astype(z.dtype)
-        squares = np.maximum(squares + np.einsum("ij,ij->i", self.means, self.means), 0)
-        logs = np.log(self.shares) - z.shape[1] / 2 * np.log(self.variances) - squares / (2 * self.variances)
-        largest = logs.max(axis=1, keepdims=True)
-        found = np.exp(logs - largest)
-        totals = found.sum(axis=1, keepdims=True)
-        found /= totals
-        return found, float((largest + np.log(totals)).mean())
+        found = self.probabilities(coordinates)
+        return Block((self.member,), found, np.ones((1, found.shape[1]), found.dtype))
 
 
 def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clusters]:
@@ -258,43 +249,99 @@ def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clust
     n = len(coordinates)
     leading = np.argsort(-axes.variances, kind="stable")
     leading = leading[axes.variances[leading] > 0][:ROUND_AXES]
-    some = np.asarray(coordinates[:: -(-n // SAMPLE), leading], dtype=float)
+    if not len(leading):
+        return []
+    unit = power_of_two(float(np.sqrt(axes.variances[leading[0]])))
+    some = np.asarray(coordinates[:: -(-n // SAMPLE), leading] / unit, dtype=np.float32)
+    counts = [count for count in (n_classes * multiple for multiple in COMPONENTS) if count * PER_COMPONENT <= len(some)]
+    centres = _spread_out(some, max(counts, default=0))
     found = []
-    for count in (n_classes * multiple for multiple in COMPONENTS):
-        if count * PER_COMPONENT > len(some) or len(leading) == 0 or len(np.unique(some, axis=0)) < count:
+    for count in counts:
+        if count > len(centres):
             break
-        start = KMeans(count, n_init=1, max_iter=10, random_state=0).fit(some).labels_
-        found.append(_expectation_maximisation(some[:, :TIED_AXES], np.eye(count)[start], leading[:TIED_AXES], TIED))
-        found.append(_expectation_maximisation(some, np.eye(count)[start], leading, ROUND))
+        nearest = KMeans(count, init=centres[:count], n_init=1, max_iter=10).fit(some).labels_
+        start = np.eye(count, dtype=np.float32)[nearest]
+        for source, most in ((TIED, TIED_AXES), (ROUND, ROUND_AXES)):
+            rank, coefficients = _expectation_maximisation(some[:, :most], start, source)
+            found.append(Clusters(Member(source, rank, count, False), leading[:most], unit, coefficients))
     return found
 
 
-def _expectation_maximisation(z: NDArray, parts: NDArray, axes: NDArray, source: int) -> Clusters:
-    """A mixture from first probabilities of its components at points."""
-    d, before = z.shape[1], -np.inf
-    ridge, squares = RIDGE * z.var(axis=0).mean(), np.einsum("ij,ij->i", z, z)
-    rotation, white = None, z
+def _spread_out(z: NDArray, count: int) -> NDArray:
+    """Points that are far from each other, by greedy k-means++; fewer if there are fewer different ones.
+
+    The first of them are such points too. So one sequence serves mixtures of all sizes.
+    """
+    rng, squares = np.random.default_rng(0), np.einsum("ij,ij->i", z, z)
+    nearest, chosen = np.full(len(z), np.inf), [int(rng.integers(len(z)))] if count else []
+    while chosen:
+        nearest = np.minimum(nearest, _squared_distances(z, squares, chosen[-1:])[:, 0])
+        total = np.cumsum(nearest, dtype=float)
+        if len(chosen) == count or total[-1] <= 0:
+            break
+        drawn = np.searchsorted(total, rng.random(2 + int(np.log(count))) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(z) - 1)
+        left = np.minimum(nearest[:, None], _squared_distances(z, squares, drawn)).sum(axis=0, dtype=float)
+        chosen.append(int(drawn[left.argmin()]))
+    return z[chosen]
+
+
+def _squared_distances(z: NDArray, squares: NDArray, rows) -> NDArray:
+    """Squared distances of all points from some, 0 where rounding is all that is left."""
+    found = squares[:, None] - 2 * (z @ z[rows].T) + squares[rows]
+    found[found <= BLUR * (squares[:, None] + squares[rows])] = 0
+    return found
+
+
+def _with_squares(z: NDArray) -> NDArray:
+    """Points with two more columns: |z|^2 and 1."""
+    return np.column_stack([z, np.einsum("ij,ij->i", z, z), np.ones(len(z), z.dtype)])
+
+
+def _responsibilities(wide: NDArray, coefficients: NDArray, room: NDArray | None = None) -> tuple[NDArray, float]:
+    """Probabilities of the components at points, and the mean log density; `room` is overwritten with the former."""
+    logs = np.matmul(wide, coefficients, out=room)
+    largest = logs.max(axis=1, keepdims=True)
+    logs -= largest
+    found = np.exp(logs, out=logs)
+    totals = found.sum(axis=1, keepdims=True)
+    found /= totals
+    return found, float(np.mean(largest + np.log(totals), dtype=float))
+
+
+def _expectation_maximisation(z: NDArray, parts: NDArray, source: int) -> tuple[float, NDArray]:
+    """The effective rank and the coefficients of a mixture, from first probabilities of its components at points."""
+    wide, before, room = _with_squares(z), -np.inf, np.empty_like(parts)
+    moments = (z.T @ z).astype(float) / len(z)
+    ridge = RIDGE * float(z.var(axis=0, dtype=float).mean())
+    step = _tied_step if source == TIED else _round_step
     for _ in range(STEPS):
-        counts = parts.sum(axis=0) + np.finfo(float).tiny
-        means, variances = parts.T @ z / counts[:, None], np.ones(len(counts))
-        if source == TIED:
-            rotation = _whitening((z.T @ z - (means.T * counts) @ means) / len(z), ridge)
-            white, means = z @ rotation, means @ rotation
-        else:
-            variances = np.maximum(parts.T @ squares / counts - np.einsum("ij,ij->i", means, means), 0) / d + ridge
-        gram = parts.T @ parts
-        rank = CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum())
-        member = Member(source, rank, len(counts), False)
-        found = Clusters(member, axes, rotation, means, variances, counts / counts.sum())
-        parts, density = found._at(white)
-        density += 0.0 if rotation is None else float(np.linalg.slogdet(rotation)[1])
-        if density - before < SETTLED:
+        coefficients, constant = step((parts.T @ wide).astype(float), ridge, moments)
+        parts, density = _responsibilities(wide, coefficients.astype(z.dtype), room)
+        if density + constant - before < SETTLED:
             break
-        before = density
-    return found
+        before = density + constant
+    gram = (parts.T @ parts).astype(float)
+    return CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum()), coefficients
 
 
-def _whitening(covariance: NDArray, ridge: float) -> NDArray:
-    """What makes a covariance matrix the identity, after `ridge` is added to its diagonal."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors / np.sqrt(np.maximum(values, 0) + ridge)
+def _round_step(sums: NDArray, ridge: float, moments: NDArray) -> tuple[NDArray, float]:
+    """Coefficients of round components from their sums of z, |z|^2 and 1."""
+    counts, d = sums[:, -1] + np.finfo(float).tiny, len(moments)
+    means = sums[:, :-2] / counts[:, None]
+    lengths = np.einsum("ij,ij->i", means, means)
+    variances = np.maximum(sums[:, -2] / counts - lengths, 0) / d + ridge
+    logs = np.log(counts / counts.sum()) - d / 2 * np.log(variances) - lengths / (2 * variances)
+    return np.vstack([means.T / variances, -0.5 / variances, logs]), 0.0
+
+
+def _tied_step(sums: NDArray, ridge: float, moments: NDArray) -> tuple[NDArray, float]:
+    """Likewise for components with one covariance matrix; its part of the mean log density is the same for all."""
+    counts = sums[:, -1] + np.finfo(float).tiny
+    means = sums[:, :-2] / counts[:, None]
+    within = moments - (means.T * counts) @ means / counts.sum() + ridge * np.eye(len(moments))
+    factor = linalg.cho_factor(within, lower=True)
+    slopes = linalg.cho_solve(factor, means.T)
+    logs = np.log(counts / counts.sum()) - np.einsum("ij,ji->i", means, slopes) / 2
+    half = np.log(np.diag(factor[0])).sum() + np.trace(linalg.cho_solve(factor, moments)) / 2
+    return np.vstack([slopes, np.zeros(len(counts)), logs]), -float(half)
