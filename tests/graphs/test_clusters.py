@@ -48,7 +48,7 @@ def test_a_covariance_is_the_chance_of_one_component_scaled_to_unit_variance():
     given = Given(np.array([0, 5, 9]), TRUTH[[0, 5, 9]], 3)
     same = p @ p[given.rows].T / np.linalg.norm(p, axis=1)[:, None] / np.linalg.norm(p[given.rows], axis=1)
     expected = same @ given.indicators / np.sqrt(np.maximum(given.counts, 1))
-    assert_close(block.sums(0, given).whole, expected, terms=30, scale=3.0)
+    assert_close(block.sums(given)[0].whole, expected, terms=30, scale=3.0)
 
 
 def test_equal_points_have_no_clusters():

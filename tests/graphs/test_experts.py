@@ -111,7 +111,7 @@ def sum_or_mean(features, x, rows, y, *, means):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sums_are_those_of_a_double_loop_and_leave_one_out_is_a_refit(means, dtype):
     features = unit_features(dtype)
-    sums = block_of(features, means=means).sums(0, GIVEN)
+    sums = block_of(features, means=means).sums(GIVEN)[0]
     whole = [sum_or_mean(features, x, GIVEN.rows, GIVEN.y, means=means) for x in features]
     assert_close(sums.whole, whole, terms=24, scale=3, dtype=dtype)
     left_out = [
@@ -125,7 +125,7 @@ def test_sums_are_those_of_a_double_loop_and_leave_one_out_is_a_refit(means, dty
 def test_a_point_that_no_mode_reaches_counts_for_nothing():
     features = unit_features()
     features[GIVEN.rows[0]] = 0
-    sums = block_of(features, means=False).sums(0, GIVEN)
+    sums = block_of(features, means=False).sums(GIVEN)[0]
     assert (sums.left_out[0] == 0).all()
     assert (sums.whole[GIVEN.rows[0]] == 0).all()
 

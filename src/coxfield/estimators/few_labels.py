@@ -227,7 +227,7 @@ def learn_few_labels(
     blocks = prepared.blocks(len(mean), verbose)
     with progress("class sums", None, verbose):
         members = [member for block in blocks for member in block.members]
-        sums = [block.sums(m, given) for block in blocks for m in range(len(block.members))]
+        sums = [one for block in blocks for one in block.sums(given)]
     asked = X is not None and len(rows) >= ENOUGH * len(mean) and given.counts.all()
     alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):

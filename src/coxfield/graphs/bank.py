@@ -141,7 +141,7 @@ class MemberSums:
     """Class sums of one member."""
 
     whole: NDArray
-    """At all points, shape (n, n_classes)."""
+    """At all points, shape (n, n_classes); classes are contiguous, so that largest classes are found fast."""
     left_out: NDArray
     """At the labelled points without themselves, shape (n_labelled, n_classes)."""
     directions: NDArray
@@ -168,8 +168,18 @@ class Block:
         """Features of a member at some points."""
         return self.base[rows] * self.weights[m] * self.inverse[m, rows, None]
 
-    def sums(self, m: int, given: Given) -> MemberSums:
-        """Class sums of a member, or class means, without forming the features of all points.
+    def sums(self, given: Given) -> list[MemberSums]:
+        """Class sums of all members, or class means, without forming the features of all points."""
+        if not self.members:
+            return []
+        left_out, directions = zip(*(self._of_labelled(m, given) for m in range(len(self.members))), strict=True)
+        weighted = [(w[:, None] * one).T for w, one in zip(self.weights, directions, strict=True)]
+        whole = (np.concatenate(weighted) @ self.base.T).reshape(len(self.members), given.n_classes, -1)
+        whole *= self.inverse[:, None, :]
+        return list(map(MemberSums, whole.transpose(0, 2, 1), left_out, directions))
+
+    def _of_labelled(self, m: int, given: Given) -> tuple[NDArray, NDArray]:
+        """Class sums at the labelled points without themselves, and what features are multiplied with.
 
         Means are sums divided by the number of points in the class. The number leaves out the point itself where the
         sum does. A covariance that takes negative values would favour the larger class on both sides. Other sums are
@@ -180,9 +190,7 @@ class Block:
         directions = own.T @ indicators
         left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
         left_out = left_out / _or_one(given.counts - given.indicators) ** power
-        directions = directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
-        whole = (self.base @ (self.weights[m][:, None] * directions)) * self.inverse[m][:, None]
-        return MemberSums(whole, left_out.astype(float), directions)
+        return left_out.astype(float), directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
 
 
 def _or_one(counts: NDArray) -> NDArray:

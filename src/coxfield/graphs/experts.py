@@ -78,7 +78,7 @@ class Average:
 
     def probabilities(self, sums: Sequence[NDArray]) -> NDArray:
         """The average over members and strengths; `sums` has the class sums of each member."""
-        total = np.zeros(sums[0].shape)
+        total = np.zeros(sums[0].shape, order="F")
         for part in gen_batches(len(total), ROWS) if len(total) else ():
             for m in self.members.tolist():
                 self._add(total[part], m, sums[m][part])

@@ -44,6 +44,7 @@ WEAKEST = (
     1e-10  # edge weights of S below it do not join parts: at the longest times of `heat` they pass no heat to speak of
 )
 DAMPED = 0.05  # modes with 1 - lambda above it are those that last
+ROUNDING = 1e-14  # of eigenvalues
 LASTING = 1e-6  # largest value of a mode that belongs to one part
 HOPS = 4  # points that hang one by one on the others: how many in a row get all digits
 EDGE = 1.5  # times the modes that are wanted: so many have eigenvalues above the edge of the polynomial, about
@@ -252,7 +253,9 @@ def _in_order(values: NDArray, vectors: NDArray, count: int) -> Modes:
     """The lowest modes from increasing eigenvalues of S, where that of mode 0 is 3 instead of 1."""
     values, vectors = values[::-1][:count].copy(), vectors[:, ::-1][:, :count]
     values[0] -= 2
-    return Modes(np.clip(1 - values, 0, 2), vectors)
+    values = np.clip(1 - values, 0, 2)
+    values[values < ROUNDING] = 0  # of the modes of parts; otherwise the longest times would show rounding
+    return Modes(values, vectors)
 
 
 def _cleared(walk: sparse.csr_array, modes: Modes) -> Modes:
