@@ -256,6 +256,6 @@ def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier
     """A classifier that looks at the labelled points alone, and what it says."""
     with progress("mixture of the labelled points alone", None, verbose), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
-        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())))
+        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())), bank="simple")
         classifier.fit(X[given.rows], given.y, sample_weight=given.weights)
         return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())

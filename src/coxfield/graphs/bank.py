@@ -48,7 +48,7 @@ TIED_AXES = 32  # principal axes on which components with one covariance matrix 
 ROUND_AXES = 256  # likewise for round components
 SAMPLE = 5000  # points to which Gaussian mixtures are fitted
 STEPS = 40  # of the EM algorithm, at most
-SETTLED = 3e-4  # nats per point that a step gains when it is the last
+SETTLED = 1e-3  # nats per point that a step gains when it is the last
 BLUR = 1e-5  # of the squares of two points: below it, their squared distance in single precision is rounding
 RIDGE = 1e-3  # of the mean variance, added to variances of components
 
