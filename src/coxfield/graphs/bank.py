@@ -8,7 +8,7 @@ the lengths of its rows. So new labels cost one thin product per member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ from coxfield.graphs.spectrum import Heat, time_of_rank
 from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from coxfield.graphs.spectrum import Axes, Modes
@@ -50,6 +52,9 @@ SAMPLE = 5000  # points to which Gaussian mixtures are fitted
 STEPS = 40  # of the EM algorithm, at most
 SETTLED = 1e-3  # nats per point that a step gains when it is the last
 BLUR = 1e-5  # of the squares of two points: below it, their squared distance in single precision is rounding
+LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which clusters are mixed, and kriging is
+NUGGET = 1.0  # variance of the noise in kriging, relative to that of the covariance
+LEAST_FREEDOM = 1e-9  # of a label: what its leverage leaves
 RIDGE = 1e-3  # of the mean variance, added to variances of components
 
 
@@ -67,6 +72,8 @@ class Member:
     """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
     view: int = 0
     """Index of the units in which points are compared."""
+    kriged: bool = False
+    """Whether it predicts by kriging instead of class sums."""
 
 
 def n_modes(n_points: int, n_classes: int) -> int:
@@ -99,6 +106,11 @@ class Given:
     def indicators(self) -> NDArray:
         """The weight where a labelled point has the class, else 0, shape (n_labelled, n_classes)."""
         return np.eye(self.n_classes)[self.y] * self.counted[:, None]
+
+    @property
+    def many(self) -> bool:
+        """Whether leave-one-out is sure enough to choose among more members."""
+        return len(self.y) >= max(LEAST_MIXED, MIXED_PER_CLASS * self.n_classes)
 
     @property
     def judged(self) -> Judged:
@@ -149,6 +161,22 @@ class MemberSums:
 
 
 @dataclass(frozen=True)
+class Kriged:
+    """Likewise what kriging predicts: the mean of a Gaussian process given the labels, 1 for the class and 0 else."""
+
+    left_out: NDArray
+    directions: NDArray
+    block: Block
+    number: int
+    """Of the member in its block."""
+
+    @cached_property
+    def whole(self) -> NDArray:
+        """Formed only for members that are chosen."""
+        return self.block.at_all([self.number], [self.directions])[0]
+
+
+@dataclass(frozen=True)
 class Block:
     """Members whose features are the columns of one matrix, each times a weight, and scaled to length 1."""
 
@@ -173,10 +201,28 @@ class Block:
         if not self.members:
             return []
         left_out, directions = zip(*(self._of_labelled(m, given) for m in range(len(self.members))), strict=True)
-        weighted = [(w[:, None] * one).T for w, one in zip(self.weights, directions, strict=True)]
-        whole = (np.concatenate(weighted) @ self.base.T).reshape(len(self.members), given.n_classes, -1)
-        whole *= self.inverse[:, None, :]
-        return list(map(MemberSums, whole.transpose(0, 2, 1), left_out, directions))
+        return list(map(MemberSums, self.at_all(range(len(self.members)), directions), left_out, directions))
+
+    def at_all(self, members: Sequence[int], directions: Sequence[NDArray]) -> NDArray:
+        """Products of the features of some members with directions, shape (members, n, n_classes)."""
+        numbers = list(members)
+        weighted = [(self.weights[m][:, None] * one).T for m, one in zip(numbers, directions, strict=True)]
+        whole = (np.concatenate(weighted) @ self.base.T).reshape(len(numbers), -1, len(self.base))
+        whole *= self.inverse[numbers][:, None, :]
+        return whole.transpose(0, 2, 1)
+
+    def kriged(self, given: Given) -> list[tuple[Member, Kriged]]:
+        """Members of graphs and linear ones, by kriging."""
+        targets, noise = np.eye(given.n_classes)[given.y] - 1 / given.n_classes, NUGGET / given.counted
+        found = []
+        for m, member in enumerate(self.members):
+            if member.source > TIED:
+                own = self.features(m, given.rows).astype(float)
+                directions, leverages = _ridge(own, targets, noise)
+                left_out = (own @ directions - leverages * targets) / np.maximum(1 - leverages, LEAST_FREEDOM)
+                kriged = Kriged(left_out, directions.astype(self.base.dtype), self, m)
+                found.append((replace(member, kriged=True), kriged))
+        return found
 
     def _of_labelled(self, m: int, given: Given) -> tuple[NDArray, NDArray]:
         """Class sums at the labelled points without themselves, and what features are multiplied with.
@@ -191,6 +237,17 @@ class Block:
         left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
         left_out = left_out / _or_one(given.counts - given.indicators) ** power
         return left_out.astype(float), directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
+
+
+def _ridge(features: NDArray, targets: NDArray, noise: NDArray) -> tuple[NDArray, NDArray]:
+    """Coefficients of ridge regression with a noise variance per point, and leverages; in the smaller of two forms."""
+    n, k = features.shape
+    if n <= k:
+        inverse = np.linalg.inv(features @ features.T + np.diag(noise))
+        return features.T @ (inverse @ targets), (1 - noise * np.diag(inverse))[:, None]
+    weighted = features / noise[:, None]
+    inverse = np.linalg.inv(features.T @ weighted + np.eye(k))
+    return inverse @ (weighted.T @ targets), np.einsum("ij,ij->i", weighted @ inverse, features)[:, None]
 
 
 def _or_one(counts: NDArray) -> NDArray:
