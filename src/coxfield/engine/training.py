@@ -344,7 +344,7 @@ class Training:
         (group,) = self.store.groups
         parts = tuple(replace(part, points=part.points.under(mixture)) for part in group.parts)  # type: ignore[attr-defined]
         store = replace(self.store, groups=(replace(group, covariance=mixture, parts=parts),))
-        return replace(self, store=store)
+        return replace(self, store=store).with_point_weights(mixture)
 
     def with_point_weights(self, mixture: Mixture) -> Training:
         """The same rows with their weights in the free ladders of a mixture over all rows."""

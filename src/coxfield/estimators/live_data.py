@@ -16,7 +16,8 @@ from coxfield.engine.training import Training
 from coxfield.estimators import validation
 from coxfield.kernels.namespace import as_numpy, detached, rows_of
 from coxfield.kernels.per_class import PerClass, rows_named
-from coxfield.selection.mixture.learn import LOUDER, log_shares
+from coxfield.selection.mixture.learn import log_shares
+from coxfield.selection.mixture.loo_members import COLUMNS, LOUDER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,7 +148,6 @@ class LiveData:
     _log_weights: Any
     _arrived: NDArray
     selection: str | None
-    bank: str
     selection_part: float
     learn_mean: bool
     kernel: Any
@@ -352,11 +352,11 @@ class LiveData:
     @property
     def _follows(self) -> bool:
         """Whether weights follow rows that come and go."""
-        # Weights of a part of the rows stay: the other rows calibrate sets of classes. Weights of points, and the
-        # relevance of columns, stay until `reselect`.
-        simple = self.bank == "simple" or self.kernel is not None
-        learned = self._training.mixture is not None and len(np.unique(self._training.rows.y)) > 1
-        return learned and simple and self.selection_part == 1
+        # Weights of a part of the rows stay: the other rows calibrate sets of classes.
+        mixture, n_classes = self._training.mixture, len(np.unique(self._training.rows.y))
+        if mixture is None or n_classes < 2 or self.selection_part != 1:
+            return False
+        return len(self._class_names) <= COLUMNS or not mixture.support.any()
 
     def _too_loud(self, arrived) -> bool:
         """Whether rows that have come hear far more than the members have shown: no row was so much alone before."""

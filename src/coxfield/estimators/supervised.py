@@ -165,8 +165,10 @@ class ChoosesCovariance:
         return PerClass.shared_by(learned.mixture, len(self._class_names))
 
     def _keep_report(self, learned: LearnedMixture) -> None:
-        """Remember what was sampled, and how loud the members were."""
+        """Remember what was sampled, how loud the members were, and the rate of the prior of weights of points."""
         self._largest_evidence, drawn = learned.shown, learned.sampled
+        if learned.rate is not None:
+            self._rate = learned.rate
         if drawn is not None:
             self._n_pilot, self._n_left_out, self._n_candidates = drawn.n_pilot, len(drawn.rows), drawn.n_candidates
 
@@ -195,12 +197,13 @@ class ChoosesCovariance:
             mixture = mixture.at_powers(*checked_alphas(ALPHAS))
         return learn_mixture(
             labelled,
-            mixture.ladders,
+            mixture.tied,
             mean,
             learn_mean=self.learn_mean,
             verbose=self.verbose,
             known=mixture,
             shown=getattr(self, "_largest_evidence", np.inf),  # older model files do not have it
+            rate=getattr(self, "_rate", 1.0),
         )
 
     def _log_weights(self, y: NDArray, weights: NDArray | None) -> NDArray:
@@ -244,6 +247,7 @@ FITTED = (  # attributes that only some fits set
     "_arrived",
     "_changed",
     "_largest_evidence",
+    "_rate",
     "_loo_log_probabilities",
     "_n_pilot",
     "_n_left_out",
@@ -395,7 +399,7 @@ class LGCPClassifier(
         *,
         mean=0.0,
         selection="mixture",
-        bank="simple",
+        bank="wide",
         length_scales=None,
         learn_mean=True,
         selection_part=1.0,

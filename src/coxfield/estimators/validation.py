@@ -166,7 +166,7 @@ def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
                 f"y holds {_shown(y[row])} in row {row}, but missing_label is {missing_label!r}: give "
                 "missing_label=None if that stands for unknown"
             )
-        missing = np.array([_equal(label, missing_label) for label in _listed(y)], dtype=bool)
+        missing = _marked(y, missing_label)
     return _usable(y, ~missing), ~missing
 
 
@@ -290,6 +290,13 @@ def _is_blank(label) -> bool:
         return bool(label != label)
     except (ArithmeticError, TypeError, ValueError):  # no single value
         return False
+
+
+def _marked(y: NDArray, missing_label) -> NDArray:
+    """Where labels are the mark of unknown ones."""
+    if y.dtype.kind == "i" and type(missing_label) is int and abs(missing_label) <= np.iinfo(y.dtype).max:
+        return y == missing_label
+    return np.array([_equal(label, missing_label) for label in _listed(y)], dtype=bool)
 
 
 def _equal(label, missing_label) -> bool:

@@ -66,7 +66,7 @@ LADDER = {
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
 COUNTS = ("_changed", "_n_pilot", "_n_left_out", "_n_candidates")
 #: Likewise, from 0 to a largest one.
-NUMBERS = {"loo_error_": 1.0, **dict.fromkeys(("loo_log_loss_", "_largest_evidence", *COUNTS), np.inf)}
+NUMBERS = {"loo_error_": 1.0, **dict.fromkeys(("loo_log_loss_", "_largest_evidence", "_rate", *COUNTS), np.inf)}
 NEEDED = ("X_fit_", "y_fit_", "classes_", "mean_", "kernel_", "n_features_in_", "_weights")
 KNOWN = {*PARAMETERS, *NEEDED, *MODEL, *TABLES, *NUMBERS, "columns_", "feature_names_in_"}
 HEADER = ("version", "target", "features", "id_column")
