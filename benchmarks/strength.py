@@ -238,7 +238,7 @@ def show_all(records: Records, methods) -> None:
 
 def times() -> None:
     """Processor time of a fit with each bank on one thread, and its ratio, from 500 rows to 10,000."""
-    for name in ("mixtures", "gq5, 2 classes", "XOR 10"):
+    for name in ("mixtures", "gq5, 2 classes"):
         for n in (500, 2000, 10_000):
             X, y = mixtures(n) if name == "mixtures" else many(name, n)
             took = {}
