@@ -14,7 +14,7 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import Training
 from coxfield.estimators import validation
-from coxfield.kernels.namespace import as_numpy, copy_of, detached, rows_of
+from coxfield.kernels.namespace import as_numpy, detached, rows_of
 from coxfield.kernels.per_class import PerClass, rows_named
 from coxfield.selection.mixture.learn import log_shares
 from coxfield.selection.mixture.loo_members import COLUMNS, LOUDER
@@ -212,9 +212,9 @@ class LiveData:
         if not hasattr(self, "_training"):
             return self._first_rows(X, y, classes, sample_weight)
         self._refuse_soft_labels("partial_fit")
-        given, rows = X, self._training.rows
+        rows = self._training.rows
         X, y = validation.check_labelled_points(
-            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, reset=False
+            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, order="C", copy=True, reset=False
         )
         weights = validation.check_added_weights(as_numpy(sample_weight), X)
         if weights is not None:
@@ -223,7 +223,6 @@ class LiveData:
         state = self._live_state().announcing(validation.announced_classes(classes, self._class_names))
         codes = validation.numbers_among(y, state.classes)
         X = validation.like(X, rows.like)
-        X = X if validation.is_new(X, given) else copy_of(X)
         with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
             return self._become(state.grown(X, codes, weights), len(codes), X) if len(codes) else self._become(state, 0)
 
@@ -281,7 +280,7 @@ class LiveData:
         rows, draft = self._training.rows, self._draft()
         present, codes = np.unique(rows.y, return_inverse=True)
         draft.classes_ = self._class_names[present]
-        draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X, own=rows.blocks[0].own)
+        draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X)
         return self._take_over(draft)
 
     def _refuse_soft_labels(self, method: str) -> None:

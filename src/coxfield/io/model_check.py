@@ -25,8 +25,12 @@ from coxfield import LGCPClassifier
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import BANKS, SELECTIONS
 from coxfield.estimators.tables import CYCLES, KINDS, RIDGE, Column, Joint, TableColumns
-from coxfield.io.model_data import FITTED, FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
-from coxfield.io.requirements import (
+from coxfield.io.model_data import (
+    FITTED,
+    FUNCTIONS,
+    KERNELS,
+    NAMES,
+    TRANSFORMERS,
     Unsound,
     is_integer,
     is_number,
@@ -38,8 +42,7 @@ from coxfield.io.requirements import (
 )
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import Ladder, Member
-from coxfield.kernels.radial import Radial
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import Radial, recognise
 from coxfield.kernels.transforms import Beside, Transformer, Whitening
 
 PARAMETERS = tuple(LGCPClassifier().get_params(deep=False))

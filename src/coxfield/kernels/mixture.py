@@ -84,7 +84,7 @@ def lose(points: MixturePoints, places: NDArray, X: Any, counts: NDArray | None)
     stay, gone = points[kept], points[places]
     weights = np.ones(len(points)) if counts is None else counts
     left = tuple(
-        replace(old, points=old.points.alone(), known=_less(old, lost, weights[kept], weights[places]))
+        replace(old, known=_less(old, lost, weights[kept], weights[places]))
         for old, lost in zip(stay.ladders, gone.ladders, strict=True)
     )
     return points.covariance.over(X, None if counts is None else counts[kept], kept, left)
