@@ -1,8 +1,8 @@
 """The studio: from a key press to the next card and to new colours, and what simulated labellers leave wrong.
 
-`python -m benchmarks.studio speed|cost|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz. `speed` drives
-a real browser; it needs chromium and playwright. Times are measured in the page: from the event of the key to the frame
-after the card, and to the frame after the colours of a model that has learned the label.
+`python -m benchmarks.studio speed|cost|labellers|checks`. COXFIELD_DATA names a folder with mnist.npz and ssl_usps.npz.
+`speed` drives a real browser; it needs chromium and playwright. Times are measured in the page: from the event of the
+key to the frame after the card, and to the frame after the colours of a model that has learned the label.
 """
 
 import argparse
@@ -55,32 +55,34 @@ def mnist():
     return X.astype(np.float32), np.concatenate([data.y_train, data.y_test]).astype(str)
 
 
-def sets(sizes):
-    X, y = load_digits(return_X_y=True)
-    if 0 in sizes:
-        yield "digits", X, y.astype(str), (8, 8)
-    if any(sizes):
+def sets(names):
+    """Title, points, true labels and the shape of their pictures. A number stands for so many rows of MNIST."""
+    for name in names:
         try:
-            X, y = mnist()
-        except DatasetUnavailableError as error:
-            print(f"MNIST is left out: {error}", file=sys.stderr)
-            return
-        for size in filter(None, sizes):
-            yield f"MNIST {size:,}", X[:size], y[:size], (28, 28)
+            if name == "digits":
+                X, y = load_digits(return_X_y=True)
+                yield name, X, y.astype(str), (8, 8)
+            elif name == "usps":
+                with np.load(Path(os.environ.get("COXFIELD_DATA", ".")) / "ssl_usps.npz") as data:
+                    yield name, data["X"], data["y"].ravel().astype(str), None
+            else:
+                X, y = mnist()
+                yield f"MNIST {int(name):,}", X[: int(name)], y[: int(name)], (28, 28)
+        except (DatasetUnavailableError, FileNotFoundError) as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
 
 
-def speed(sizes, keys):
+def speed(names, keys):
     from playwright.sync_api import sync_playwright
 
     rows = []
-    for name, X, truth, shape in sets(sizes):
+    for name, X, truth, shape in sets(names):
         with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
             path = Path(folder) / "data.parquet"
             pl.DataFrame({f"p{k}": X[:, k] for k in range(X.shape[1])}).write_parquet(path)
             words = [sys.executable, "-m", "coxfield", "studio", str(path), "--no-browser", "--check-every", "0"]
-            process = subprocess.Popen(
-                [*words, "--pixels", f"{shape[0]}x{shape[1]}"], stderr=subprocess.PIPE, text=True
-            )
+            words += [] if shape is None else ["--pixels", f"{shape[0]}x{shape[1]}"]
+            process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
             try:
                 start = time.perf_counter()
                 address = next(found[0] for line in process.stderr if (found := re.search(r"http://\S+", line)))
@@ -140,12 +142,12 @@ def _megabytes(number):
     return "?"
 
 
-def cost(sizes, keys=20):
+def cost(names, keys=20):
     """Processor time of one key in the process of the studio: the label, and all that the model makes of it.
 
     Other programs on the machine do not change it much, as they change `speed`.
     """
-    for name, X, truth, _ in sets(sizes):
+    for name, X, truth, _ in sets(names):
         start = time.process_time()
         session = Session(from_arrays(X), check_every=0)
         session.start()
@@ -191,13 +193,14 @@ def labeller(X, truth, keys, slips, seed, *, check_every=10):
     return left, measured, float(np.mean(names_found[free] != truth[free]))
 
 
-def labellers(sizes, seeds, keys=(20, 40, 100)):
-    for name, X, truth, _ in sets(sizes):
+def labellers(names, seeds, slips=(0.0, 0.05), keys=(20, 40, 100)):
+    for name, X, truth, _ in sets(names):
         rows = []
-        for title, slips in (("", 0.0), (", 5 % slips", 0.05)):
-            runs = [labeller(X, truth, keys, slips, seed)[0] for seed in seeds]
+        for share in slips:
+            title = f", {share:.0%} slips" if share else ""
+            runs = [labeller(X, truth, keys, share, seed)[0] for seed in seeds]
             rows.append(Row(f"studio{title}", " / ".join(f"{np.mean([run[key] for run in runs]):.0f}" for key in keys)))
-            rows.append(Row(f"random order{title}", random_order(X, truth, keys, slips, seeds)))
+            rows.append(Row(f"random order{title}", random_order(X, truth, keys, share, seeds)))
         show(f"{name}: errors left of {len(X):,} after {' / '.join(map(str, keys))} keys, {len(seeds)} runs", rows)
 
 
@@ -236,7 +239,7 @@ def checks(runs, keys=60):
 
 
 def run(quick=False):
-    labellers([0], range(1 if quick else 10), (10, 20) if quick else (20, 40, 100))
+    labellers(["digits"], range(1 if quick else 10), keys=(10, 20) if quick else (20, 40, 100))
     checks(2 if quick else 40, keys=20 if quick else 60)
 
 
@@ -244,17 +247,18 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("speed", "cost", "labellers", "checks"))
     parser.add_argument(
-        "--sizes", type=int, nargs="*", default=[0, 20_000, 70_000], help="rows of MNIST, 0 for the digits"
+        "--data", nargs="*", default=["digits", "20000", "70000"], help="digits, usps, or a number of rows of MNIST"
     )
+    parser.add_argument("--slips", type=float, nargs="*", default=[0.0, 0.05], help="shares of wrong answers")
     parser.add_argument("--keys", type=int, default=60)
     parser.add_argument("--runs", type=int, default=10)
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if options.what == "speed":
-        speed(options.sizes, options.keys)
+        speed(options.data, options.keys)
     elif options.what == "cost":
-        cost(options.sizes)
+        cost(options.data)
     elif options.what == "labellers":
-        labellers(options.sizes, range(options.runs))
+        labellers(options.data, range(options.runs), options.slips)
     else:
         checks(options.runs)

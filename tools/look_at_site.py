@@ -62,7 +62,9 @@ async function open(page, mode) {
   }
   for (const width of widths) {
     view.width = width; await pause(30);
-    if (root.scrollWidth > width) note(`${root.scrollWidth} pixels wide at ${width}`);
+    for (const box of [root, ...inside.document.querySelectorAll(".bd-article-container")]) {
+      if (box.scrollWidth > Math.max(box.clientWidth, width - 20)) note(`${box.scrollWidth} pixels wide at ${width}`);
+    }
     for (const one of inside.document.querySelectorAll("dl.field-list dl dt strong")) {
       if (one.getClientRects().length > 1) note(`the name ${one.textContent} is broken at ${width}`);
     }

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import load_synth, make_circles
-from coxfield.engine.decision import StatedScores
+from coxfield.engine.class_sums import StatedScores
 from coxfield.estimators.few_labels import ENOUGH
 from coxfield.estimators.reasons import class_margins, quality_of
 from coxfield.graphs.bank import Given

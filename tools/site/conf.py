@@ -58,8 +58,10 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "gallery_order.GalleryOrder",
+    "within_subsection_order": "gallery.GalleryOrder",
+    "image_scrapers": ("gallery.figures",),
     "image_srcset": ["2x"],
+    "thumbnail_size": (400, 280),
     "remove_config_comments": True,
     "abort_on_example_error": False,
     "only_warn_on_example_error": False,
@@ -118,6 +120,9 @@ def strip_blank_ends(app, doctree):
 
 
 def setup(app):
-    """Register the functions above."""
+    """Register the functions above, and the small pictures of the gallery."""
+    from gallery import use_panels  # beside this file
+
     app.connect("autodoc-skip-member", skip_member)
     app.connect("doctree-read", strip_blank_ends)
+    app.connect("builder-inited", use_panels, priority=900)  # after the gallery was run

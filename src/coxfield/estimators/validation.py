@@ -449,8 +449,11 @@ def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
         if columns is not None:
             estimator.columns_ = columns
         return columns
-    columns, points = estimator.columns_, getattr(estimator, "X_fit_", None)
-    if columns is not None or not isinstance(points, np.ndarray) or not has_blanks(X):
+    columns = estimator.columns_
+    if columns is not None or not has_blanks(X):
+        return columns
+    points = getattr(estimator, "X_fit_", None)  # it may have to be put together from many blocks
+    if not isinstance(points, np.ndarray):
         return columns
     validate_data(estimator, X, reset=False, skip_check_array=True)
     names = getattr(estimator, "feature_names_in_", range(points.shape[1]))
@@ -489,11 +492,6 @@ def check_labelled_points(estimator, X, y, **options) -> tuple[Any, NDArray]:
     """Points as from `check_points`, and one known label for each."""
     X = check_points(estimator, X, **options)
     return X, complete_labels(y, X, estimator)
-
-
-def is_new(X, given) -> bool:
-    """Whether checked points are in an array that nobody else holds."""
-    return isinstance(X, np.ndarray) and X is not given and X.flags.owndata
 
 
 def check_share(name: str, value) -> None:

@@ -11,6 +11,7 @@ import threading
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,19 +46,19 @@ class Answer:
     few: Any = None
     """What the estimator has learned, to ask it for reasons."""
 
-    @property
+    @cached_property
     def found(self) -> NDArray:
         """The most probable class of each row, `NOBODY` if there is none."""
         if not len(self.classes):
             return np.full(len(self.codes), NOBODY, np.uint8)
         return self.classes[self.probabilities.argmax(axis=1)].astype(np.uint8)
 
-    @property
+    @cached_property
     def sure(self) -> NDArray:
         """The probability of the most probable class of each row."""
         return self.probabilities.max(axis=1) if len(self.classes) else np.zeros(len(self.codes))
 
-    @property
+    @cached_property
     def expected(self) -> float | None:
         """How many rows without a label are to be expected to be wrong, if probabilities are right."""
         return float((1 - self.sure)[self.codes < 0].sum()) if len(self.classes) else None
@@ -180,7 +181,9 @@ class Learner:
             several = len(self.model.classes_) > 1
             if several:
                 shares = self.model.label_distributions_.astype(np.float32)
-                self.answer = Answer(codes, self.model.classes_.astype(int), shares, few=self.model._few_labels)
+                classes, few = self.model.classes_.astype(int), self.model._few_labels
+                doubtful = list(self.answer.doubtful)  # those of before are shown until the new ones are known
+                self.answer = Answer(codes, classes, shares, doubtful, few)
             else:
                 self.answer = Answer(codes, np.array([], int), np.zeros((len(codes), 0), np.float32))
             self.turns += 1
@@ -191,7 +194,7 @@ class Learner:
             spare = min(int((barred & free).sum()), AHEAD)  # rows that are put off may be among them
             asked = self.model.suggest(min(int(free.sum()), AHEAD + spare))
             self.questions = [int(row) for row in asked if not barred[row]]
-            if several:
+            if several and self._wanted is None:  # colours of newer labels come first
                 self._doubt(points)
 
     def _all_given(self, codes: NDArray) -> None:
@@ -205,6 +208,7 @@ class Learner:
         """Find the labels that the others contradict."""
         counts = np.bincount(self.answer.codes[self.answer.codes >= 0])
         if counts.max() < 2:
+            self.answer.doubtful.clear()
             return
         quality = self.model.label_quality()
         against = quality["suggested"] != quality["label"]
@@ -212,9 +216,10 @@ class Learner:
         worst = [k for k in order if against[k] and quality["suggested_probability"][k] >= 0.5][:MOST_DOUBTFUL]
         found = self.answer.found
         listed = []
+        norms = np.einsum("ij,ij->i", points, points) if worst else None
         for k in worst:
             row, other = int(quality["row"][k]), int(quality["suggested"][k])
-            gaps = np.einsum("ij,ij->i", points - points[row], points - points[row])
+            gaps = norms - 2 * (points @ points[row])  # squared distances, up to a constant
             gaps[row] = np.inf
             near = np.argpartition(gaps, min(NEAREST, len(gaps) - 1))[:NEAREST]
             listed.append(
