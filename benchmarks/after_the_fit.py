@@ -18,9 +18,12 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
+from benchmarks.strength import MADE
 from coxfield import LGCPClassifier
 
 MOST = 1200  # training rows of a split
+OPTIONS: dict = {}  # of the classifier
+MADE_UP = ("gq5, 2 classes", "XOR 10")  # where points have weights of their own, and where columns are irrelevant
 TABLES = ("heart", "australian", "vehicle", "bupa", "sonar", "ionosphere", "monk-2", "mammographic", "phoneme")
 
 
@@ -28,6 +31,7 @@ def data_sets() -> dict[str, tuple]:
     """Points and class numbers by name."""
     loaders = {"wine": load_wine, "breast cancer": load_breast_cancer, "digits": load_digits}
     found = {name: load(return_X_y=True) for name, load in loaders.items()}
+    found |= {name: tuple(part[:1500] for part in MADE[name](np.random.default_rng(0))) for name in MADE_UP}
     folder = Path(os.environ.get("COXFIELD_DATA", "."))
     for name in TABLES:
         path = folder / "tables" / f"{name}.npz"
@@ -71,10 +75,10 @@ def updates(sets: dict, splits: int) -> None:
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
-            half, new = len(b) // 2, log_loss(LGCPClassifier().fit(A, b), T, t)
+            half, new = len(b) // 2, log_loss(LGCPClassifier(**OPTIONS).fit(A, b), T, t)
             losses = []
             for step in (len(b), 10, 1):
-                clf = LGCPClassifier().fit(A[:half], b[:half])
+                clf = LGCPClassifier(**OPTIONS).fit(A[:half], b[:half])
                 if step == len(b):
                     before = log_loss(clf, T, t)
                 if step == 1 and len(b) > 600:
@@ -102,13 +106,13 @@ def windows(sets: dict, splits: int, steps: int = 50) -> None:
             order = rng.permutation(len(y))
             test, order = order[:1000], order[1000:]
             order = np.resize(order, 400 + 50 * steps)  # rows come again after all others have come
-            clf = LGCPClassifier().fit(X[order[:400]], y[order[:400]])
+            clf = LGCPClassifier(**OPTIONS).fit(X[order[:400]], y[order[:400]])
             path = []
             for k in range(steps):
                 new = order[400 + 50 * k : 450 + 50 * k]
                 clf.partial_fit(X[new], y[new], classes=np.unique(y)).forget(np.arange(50))
                 if k % 10 == 9:
-                    fresh = LGCPClassifier().fit(clf.X_fit_, clf.classes_[clf.y_fit_])
+                    fresh = LGCPClassifier(**OPTIONS).fit(clf.X_fit_, clf.classes_[clf.y_fit_])
                     path.append(log_loss(clf, X[test], y[test]) / log_loss(fresh, X[test], y[test]))
             ratios.append([path[-1], np.mean(path)])
         shown(name, ratios)
@@ -123,9 +127,9 @@ def parts(sets: dict, splits: int) -> None:
             A, b, T, t = split(X, y, seed)
             row, loudest = [], []
             for part in (0.7, 0.5, 0.3):
-                clf = LGCPClassifier(selection_part=part, random_state=seed).fit(A, b)
+                clf = LGCPClassifier(**OPTIONS, selection_part=part, random_state=seed).fit(A, b)
                 chosen = clf._training.rows.chosen_from
-                alone = LGCPClassifier().fit(A[chosen], b[chosen])
+                alone = LGCPClassifier(**OPTIONS).fit(A[chosen], b[chosen])
                 row.append(log_loss(clf, T, t) / log_loss(alone, T, t))
                 left_out = alone.loo_class_scores()
                 middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
@@ -144,17 +148,17 @@ def outliers(sets: dict, splits: int) -> None:
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
-            rng, clean, row = np.random.default_rng(seed), log_loss(LGCPClassifier().fit(A, b), T, t), []
+            rng, clean, row = np.random.default_rng(seed), log_loss(LGCPClassifier(**OPTIONS).fit(A, b), T, t), []
             for size in (1e3, 1e6, 1e9):
                 far = A.copy()
                 far[rng.integers(len(far))] += size * A.std(axis=0)
-                row.append(log_loss(LGCPClassifier().fit(far, b), T, t))
+                row.append(log_loss(LGCPClassifier(**OPTIONS).fit(far, b), T, t))
                 far = A.copy()
                 far[rng.integers(len(far)), rng.integers(far.shape[1])] += size * A.std()
-                row.append(log_loss(LGCPClassifier().fit(far, b), T, t))
+                row.append(log_loss(LGCPClassifier(**OPTIONS).fit(far, b), T, t))
             coded, asked, k = A.copy(), T.copy(), rng.integers(A.shape[1])
             coded[rng.random(len(A)) < 0.01, k] = asked[rng.random(len(T)) < 0.01, k] = 9999
-            row.append(log_loss(LGCPClassifier().fit(coded, b), asked, t))
+            row.append(log_loss(LGCPClassifier(**OPTIONS).fit(coded, b), asked, t))
             ratios.append(np.array(row) / clean)
         shown(name, ratios)
 
@@ -175,7 +179,7 @@ def evidence(sets: dict, splits: int) -> None:
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
-            rng, clf = np.random.default_rng(seed), LGCPClassifier().fit(A, b)
+            rng, clf = np.random.default_rng(seed), LGCPClassifier(**OPTIONS).fit(A, b)
             left_out = clf.loo_class_scores()
             middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
             one, other, share = (
@@ -209,7 +213,7 @@ def leave_one_out(sets: dict, splits: int) -> None:
     for name, draws in cases.items():
         rows = []
         for A, b, T, t in draws:
-            clf = LGCPClassifier().fit(A, b)
+            clf = LGCPClassifier(**OPTIONS).fit(A, b)
             test = np.mean(clf.predict(T) != t), log_loss(clf, T, t)
             logs = np.log(np.maximum(clf.loo_predict_proba(), 1e-300))[
                 np.arange(len(b)), np.searchsorted(clf.classes_, b)
@@ -236,7 +240,7 @@ def many_classes(sets: dict, splits: int) -> None:
     centres, y = 2 * rng.normal(size=(1000, 10)), np.repeat(np.arange(1000), 10)
     X, T = (centres[y] + 0.6 * rng.normal(size=(len(y), 10)) for _ in range(2))
     start = time.perf_counter()
-    clf = LGCPClassifier().fit(X, y)
+    clf = LGCPClassifier(**OPTIONS).fit(X, y)
     seconds, memory = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
         f"# 1,000 classes: fit {seconds:.0f} s, peak {memory:.2f} GB, test error {np.mean(clf.predict(T) != y):.3f}, "
@@ -251,11 +255,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("studies", nargs="*", default=[*STUDIES])
     parser.add_argument("--splits", type=int, default=8)
-    parser.add_argument("--sets", help="some of the data sets, separated by commas")
+    parser.add_argument("--sets", help="some of the data sets, separated by semicolons")
+    parser.add_argument("--bank", default="wide", help="of the classifier")
     args = parser.parse_args()
+    OPTIONS["bank"] = args.bank
     sets = data_sets()
     if args.sets:
-        sets = {name: sets[name] for name in args.sets.split(",")}
+        sets = {name: sets[name] for name in args.sets.split(";")}
     for name in args.studies:
         STUDIES[name](sets, args.splits)
 

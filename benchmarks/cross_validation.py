@@ -7,8 +7,8 @@ from benchmarks.harness import Row, images, seconds, show
 from coxfield.datasets import make_double_helix
 from coxfield.field import LabelField, map_labels
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
-from coxfield.selection.map_cv import cv_path
+from coxfield.kernels.radial import recognise
+from coxfield.selection.few_labels import cv_path
 
 
 def zeros_and_fours(count):

@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.gaussian_process.kernels import RBF
 
 from benchmarks.harness import images
-from coxfield.field import LabelField, map_labels, maxflow
+from coxfield.field import LabelField, map_labels, mincut
 
 console = Console(width=120)  # as wide as the tables, also when written to a file
 LENGTH_SCALES = (0.4, 0.5, 0.6, 0.8, 1.0)
@@ -51,8 +51,8 @@ def by_engine(engine):
     """A minimum cut of all couplings by one of the two engines of the package."""
 
     def cut(graph):
-        with patch.object(maxflow, "_engine", lambda: engine):
-            return maxflow.min_cut(np.maximum(graph.pull, 0), np.maximum(-graph.pull, 0), *graph.edges()).side
+        with patch.object(mincut, "_engine", lambda: engine):
+            return mincut.min_cut(np.maximum(graph.pull, 0), np.maximum(-graph.pull, 0), *graph.edges()).side
 
     return cut
 
@@ -86,9 +86,9 @@ def boykov_kolmogorov(graph):
 
 def peers():
     """Engines that are installed; igraph and PyMaxflow are under the GPL and serve only here and in tests."""
-    found = {"SciPy": by_engine(maxflow.in_rounds)}
+    found = {"SciPy": by_engine(mincut.in_rounds)}
     if importlib.util.find_spec("ortools"):
-        found = {"OR-tools": by_engine(maxflow.push_relabel), **found}
+        found = {"OR-tools": by_engine(mincut.push_relabel), **found}
     if importlib.util.find_spec("igraph"):
         found["igraph"] = igraph_push_relabel
     if importlib.util.find_spec("maxflow"):

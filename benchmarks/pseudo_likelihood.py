@@ -7,8 +7,8 @@ from benchmarks.harness import Row, peak_megabytes, seconds, show
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
-from coxfield.selection.gradients import pseudo_likelihood
+from coxfield.kernels.radial import recognise
+from coxfield.selection.pseudo_likelihood import pseudo_likelihood
 
 CLASSES, FEATURES = 10, 64
 

@@ -19,7 +19,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 
 from benchmarks.harness import Row, show
 from coxfield.field import LabelField, map_labels
-from coxfield.field.maxflow import min_cut
+from coxfield.field.mincut import min_cut
 
 TOLERANCE = 1e-4  # of three classes: the bound rises slowly, and each step is three cuts
 

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from coxfield.baselines import HarmonicFunctions
 from coxfield.baselines.harmonic import CRITERIA, eliminate, step_weights
 from coxfield.datasets import make_circles
-from coxfield.selection.folds import folds
+from coxfield.selection.grid import folds
 from coxfield.selection.loo import SelectionPath
 from strategies import labelled_points
 from tolerances import assert_close, assert_same_error, rounding

@@ -4,11 +4,10 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.dask.chunks import Form
 from coxfield.dask.pair_sums import Block, Counts, Fits, Model, Partial, fits, joined_counts, pair_counts
-from coxfield.engine.class_sums import ClassSums
+from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.engine.conformal import odds_against, slack
-from coxfield.engine.decision import Scores
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from shard_cases import N, points
 
 X, Y, Q = points()

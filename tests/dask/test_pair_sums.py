@@ -17,7 +17,7 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_labels
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.protocol import LogSums
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from shard_cases import N, points
 from tolerances import assert_close
 

@@ -1,8 +1,7 @@
 import numpy as np
 
 from coxfield.dask.plan import Plan, Results, each_chunk
-from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores
+from coxfield.engine.class_sums import ClassSums, Scores
 
 
 def results(n_classes=3, here=False, size=1.0):

@@ -4,8 +4,7 @@ from dask.sizeof import sizeof
 
 from coxfield.dask.leave_one_out import LabelledBlock, PathBlock
 from coxfield.dask.pair_sums import Block, Counts, Fits, Partial
-from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores
+from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.kernels.protocol import LogSums
 
 LARGE = np.zeros((1000, 50))

@@ -11,7 +11,7 @@ from coxfield.engine import weights as blocks
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_labels
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from reference import class_scores
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points
 from tolerances import assert_same_decisions

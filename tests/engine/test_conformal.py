@@ -6,7 +6,7 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import class_sums
+from coxfield.engine.class_sums import Scores, class_sums, prior_terms
 from coxfield.engine.conformal import (
     Calibrators,
     Odds,
@@ -18,10 +18,9 @@ from coxfield.engine.conformal import (
     relative_errors,
     slack,
 )
-from coxfield.engine.decision import Scores, prior_terms
 from coxfield.engine.store import store_labels
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from tolerances import assert_close, rounding
 
 

@@ -1,10 +1,9 @@
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, DotProduct
 
-from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores, StatedScores, prior_terms
+from coxfield.engine.class_sums import ClassSums, Scores, StatedScores, prior_terms
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 
 
 def sums(values):

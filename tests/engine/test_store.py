@@ -9,7 +9,7 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled, store_bound, store_distributions, store_labels
 from coxfield.engine.weights import Segments, Shares
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))

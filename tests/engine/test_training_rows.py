@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from coxfield.engine.training_rows import ALIKE, GONE, Block, TrainingRows
+from coxfield.engine.store import GONE
+from coxfield.engine.training import ALIKE, Block, TrainingRows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3))
@@ -16,7 +17,7 @@ def rows_of(sizes):
     """Blocks of some sizes, one after the other."""
     starts = np.concatenate([[0], np.cumsum(sizes)])
     data = RNG.normal(size=(starts[-1], 2))
-    blocks = (Block(data[a:b].copy(), np.arange(a, b), own=True) for a, b in pairwise(starts))
+    blocks = (Block(data[a:b].copy(), np.arange(a, b)) for a, b in pairwise(starts))
     n = starts[-1]
     return TrainingRows(tuple(blocks), np.arange(n) % 2, None, np.ones(n, bool)), data
 
@@ -77,23 +78,14 @@ def test_a_block_without_rows_is_dropped():
 
 
 def test_sparse_rows_are_copied_and_not_overwritten():
-    rows = TrainingRows.of(sparse.csr_array(X), np.zeros(20, int), None, None, own=True)
-    assert not rows.can_be_overwritten
-    left = rows.without(np.array([3]), np.array([3]), overwrite=rows.can_be_overwritten)
+    rows = TrainingRows.of(sparse.csr_array(X), np.zeros(20, int), None, None)
+    assert not rows.dense
+    left = rows.without(np.array([3]), np.array([3]), overwrite=rows.dense)
     np.testing.assert_array_equal(left.X.toarray(), np.delete(X, 3, axis=0))
 
 
-def test_an_array_of_the_user_is_neither_changed_nor_kept():
-    rows = TrainingRows.of(X[:10], np.zeros(10, int), None, None, own=False)
-    later = rows.appended(X[10:15].copy(), np.zeros(5, int), None, 10)
-    left = later.without(np.array([12]), np.array([12]), overwrite=later.can_be_overwritten)
-    assert left.blocks[0].X.base is None
-    np.testing.assert_array_equal(left.X, np.delete(X[:15], 12, axis=0))
-    assert rows.owned().blocks[0].own
-
-
 def test_weights_of_rows_without_weights_are_1():
-    rows = TrainingRows.of(X[:2], np.zeros(2, int), None, None, own=False)
+    rows = TrainingRows.of(X[:2], np.zeros(2, int), None, None)
     assert rows.appended(X[2:4], np.zeros(2, int), None, 2).weights is None
     both = rows.appended(X[2:4], np.zeros(2, int), np.array([2.0, 3.0]), 2)
     assert both.weights.tolist() == [1.0, 1.0, 2.0, 3.0]
@@ -102,7 +94,7 @@ def test_weights_of_rows_without_weights_are_1():
 
 
 def test_rows_get_other_numbers():
-    rows = TrainingRows.of(np.ones((4, 2)), np.zeros(4, int), None, None, own=True)
+    rows = TrainingRows.of(np.ones((4, 2)), np.zeros(4, int), None, None)
     left = rows.without(np.array([0]), np.array([0]), overwrite=True)
     assert left.numbers.tolist() == [1, 2, 3]
     assert left.renumbered(np.array([GONE, 0, 1, 2, GONE])).numbers.tolist() == [0, 1, 2]

@@ -11,7 +11,7 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_distributions, store_labels
 from coxfield.engine.witnesses import RUN, _candidates, _keep, witnesses
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from tolerances import assert_close
 
 RNG = np.random.default_rng(0)

@@ -178,7 +178,7 @@ def test_weights_that_follow_arriving_rows_are_not_louder_than_what_was_shown(se
 def test_a_single_row_that_hears_far_more_than_was_shown_makes_the_weights_follow():
     X, y = load_breast_cancer(return_X_y=True)
     A, T, b, t = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=1)
-    clf = LGCPClassifier().fit(A, b)
+    clf = LGCPClassifier(bank="simple").fit(A, b)
     at_the_fit, held = max(shown_by(clf, A)), copy.deepcopy(clf)
     del held._largest_evidence
     few = len(b) // 11

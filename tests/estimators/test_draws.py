@@ -3,7 +3,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.estimators.draws import CHAINS, DRAWS, check_draws, draw
+from coxfield.estimators.label_fields import CHAINS, DRAWS, check_draws, draw
 from coxfield.field import LabelField
 
 X = np.random.default_rng(0).normal(size=(8, 2))

@@ -8,7 +8,7 @@ from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 
 ESTIMATORS = [
     LGCPClassifier(),
-    LGCPClassifier(bank="wide"),
+    LGCPClassifier(bank="simple"),
     LGCPClassifier(selection="loo_error"),
     LGCPClassifier(selection="loo_log_loss"),
     LGCPClassifier(selection="pseudo_likelihood"),

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import load_synth, make_circles
-from coxfield.engine.decision import StatedScores
+from coxfield.engine.class_sums import StatedScores
 from coxfield.estimators.few_labels import ENOUGH
 from coxfield.estimators.reasons import class_margins, quality_of
 from coxfield.graphs.bank import Given
@@ -211,7 +211,7 @@ def test_few_labels_are_asked_without_themselves(n_labels):
     for j, row in enumerate(rows):
         others = Given(np.delete(rows, j), np.delete(y[rows], j), 3)
         found = [bank[one] for one in few.committee.members]
-        sums = [block.sums(m, others).whole[[row]] for block, m in found]
+        sums = [block.sums(others)[m].whole[[row]] for block, m in found]
         expected[j] = few.committee.probabilities(sums, None if alone is None else alone[[j]])[0]
     quality, codes = clf.label_quality(), y[rows]
     assert list(quality) == COLUMNS

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import LGCPClassifier, SLGCPClassifier
-from coxfield.engine.training_rows import ALIKE
+from coxfield.engine.training import ALIKE
 from coxfield.io import model_file
 from tolerances import assert_close
 

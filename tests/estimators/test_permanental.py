@@ -11,10 +11,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ex
 
 from coxfield import LGCPClassifier, PermanentalClassifier
 from coxfield.datasets import load_pima, load_synth
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.permanents import alpha_permanent
-from coxfield.permanents.kernels import ProductKernel, localise, quadrature
-from coxfield.permanents.ratios import loo_log_ratios
+from coxfield.permanents.ratios import ProductKernel, localise, loo_log_ratios, quadrature
 from coxfield_paper.studies import permanental
 from rational import excess
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points

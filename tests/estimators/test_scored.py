@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from coxfield.engine.class_sums import ClassSums
-from coxfield.engine.decision import Scores
+from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.estimators.scored import ScoredClassifier
 from reference import softmax
 from tolerances import assert_close

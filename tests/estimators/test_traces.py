@@ -172,3 +172,16 @@ def test_rows_leave_one_after_the_other(name):
     gone = np.setdiff1d(np.arange(N), left)
     assert not np.isin(points[gone], numbers_in(clf)).any()
     np.testing.assert_array_equal(clf.X_fit_, X[left])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["kernel", "kernels", "mixture"])
+def test_arrays_of_the_user_are_neither_changed_nor_kept(name, form):
+    points = FORMS[form](X)
+    before = dense(points).copy()
+    clf = LGCPClassifier(**MODELS[name]).fit(points[:36], Y[:36]).partial_fit(points[36:50], Y[36:50])
+    given = points.data if sparse.issparse(points) else points
+    held = [each for each in reachable(clf) if isinstance(each, np.ndarray)]
+    assert not any(np.shares_memory(each, given) for each in held)
+    clf.forget([0, 40])
+    np.testing.assert_array_equal(dense(points), before)

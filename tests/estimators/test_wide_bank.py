@@ -1,4 +1,4 @@
-"""`LGCPClassifier(bank="wide")`: free members and relevant columns keep what the class promises."""
+"""The default bank of `LGCPClassifier`: free members and relevant columns keep what the class promises."""
 
 import pickle
 import warnings
@@ -26,7 +26,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return LGCPClassifier(bank="wide").fit(*data[:2])
+    return LGCPClassifier().fit(*data[:2])
 
 
 def scores_by_loops(clf, X, leave_out=None):
@@ -74,14 +74,72 @@ def test_forgetting_takes_the_terms_of_a_point_away(data, fitted):
             np.testing.assert_array_equal(np.delete(old.point_weights, gone, axis=1), new.point_weights)
 
 
-def test_rows_that_arrive_have_no_free_weight_until_the_next_selection(data, fitted):
+def test_rows_that_arrive_have_no_free_weight_until_the_weights_follow(data, fitted):
     X, y, Z, z = data
-    clf = pickle.loads(pickle.dumps(fitted)).partial_fit(Z[:60], z[:60])
+    clf = pickle.loads(pickle.dumps(fitted)).partial_fit(Z[:10], z[:10])
     assert clf.n_support_ == fitted.n_support_
     assert not clf.kernel_.support[N:].any()
     np.testing.assert_allclose(clf.class_scores(Z), scores_by_loops(clf, Z), rtol=1e-8, atol=1e-10)
-    again, whole = clf.reselect(), LGCPClassifier(bank="wide").fit(np.vstack([X, Z[:60]]), np.append(y, z[:60]))
+    clf.partial_fit(Z[10:60], z[10:60])  # a tenth of the rows is new
+    assert clf.kernel_.support[N:].any()
+    np.testing.assert_allclose(clf.class_scores(Z), scores_by_loops(clf, Z), rtol=1e-8, atol=1e-10)
+    again, whole = clf.reselect(), LGCPClassifier().fit(np.vstack([X, Z[:60]]), np.append(y, z[:60]))
     np.testing.assert_allclose(again.predict_proba(Z), whole.predict_proba(Z), rtol=1e-6)
+
+
+def log_loss(clf, Z, z):
+    return -np.log(clf.predict_proba(Z)[np.arange(len(z)), z]).mean()
+
+
+@pytest.mark.parametrize("step", [20, 200])
+def test_weights_that_follow_are_as_good_as_those_of_a_new_fit(data, fitted, step):
+    X, y, Z, z = data
+    clf, alone = pickle.loads(pickle.dumps(fitted)), fitted
+    for start in range(0, 200, step):
+        clf.partial_fit(Z[start : start + step], z[start : start + step])
+    new = LGCPClassifier().fit(np.vstack([X, Z[:200]]), np.append(y, z[:200]))
+    assert log_loss(clf, Z[200:], z[200:]) < 1.15 * log_loss(new, Z[200:], z[200:])
+    assert log_loss(clf, Z[200:], z[200:]) < 0.9 * log_loss(alone, Z[200:], z[200:])
+    assert clf.loo_log_loss_ == pytest.approx(log_loss(clf, Z[200:], z[200:]), rel=0.3)
+
+
+def test_weights_that_follow_are_the_optimum_of_the_fit(data, fitted):
+    """On the same rows, with the same kernels and the same rate, nothing changes."""
+    clf = pickle.loads(pickle.dumps(fitted))
+    clf._become(clf._live_state(), changed=N)
+    np.testing.assert_allclose(clf.class_scores(data[2]), fitted.class_scores(data[2]), atol=0.3)
+
+
+def test_a_window_that_moves_is_as_good_as_new_fits():
+    ratios = []
+    for seed in range(4):
+        X, y = make_gaussian_quantiles(n_samples=1450, n_features=3, n_classes=3, random_state=seed)
+        clf = LGCPClassifier().fit(X[:N], y[:N])
+        for start in range(N, 3 * N, 50):
+            clf.partial_fit(X[start : start + 50], y[start : start + 50]).forget(np.arange(50))
+        assert len(clf.y_fit_) == N
+        assert 0 < clf.n_support_ < N
+        new = LGCPClassifier().fit(clf.X_fit_, clf.y_fit_)
+        ratios.append(log_loss(clf, X[3 * N :], y[3 * N :]) / log_loss(new, X[3 * N :], y[3 * N :]))
+    assert np.mean(ratios) < 1.1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_members_that_follow_are_not_louder_than_what_was_shown(seed):
+    """At copies of training points, isolated ones included."""
+    rng = np.random.default_rng(seed)
+    X, y = make_gaussian_quantiles(n_samples=300, n_features=3, n_classes=2, random_state=seed)
+    X[rng.integers(150, 300, size=6)] *= rng.choice([3, 10, 30], size=(6, 1))
+    clf = LGCPClassifier().fit(X[:150], y[:150])
+    assert clf.n_support_ > 0
+    shown = clf._largest_evidence
+    clf.partial_fit(X[150:], y[150:])
+    left_out = clf.loo_class_scores()
+    middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
+    now, heard = (
+        np.abs(scores - scores.mean(axis=1, keepdims=True) - middle).max() for scores in (left_out, clf.class_scores(X))
+    )
+    assert heard <= 2 * max(shown, now)
 
 
 def test_contributions_are_shares_of_the_scores(data, fitted):
@@ -137,7 +195,7 @@ def test_free_weights_that_no_fit_makes_are_refused(fitted, change, clause):
 
 @pytest.mark.usefixtures("dispatch")
 def test_arrays_of_other_libraries(data, fitted, given, library):
-    clf = LGCPClassifier(bank="wide").fit(given(data[0]), given(data[1]))
+    clf = LGCPClassifier().fit(given(data[0]), given(data[1]))
     found = clf.predict_proba(given(data[2]))
     assert Library.of(found) == Library.of(clf.relevance_) == library
     assert clf.n_support_ == fitted.n_support_
@@ -147,7 +205,7 @@ def test_arrays_of_other_libraries(data, fitted, given, library):
 @pytest.mark.parametrize("kind", ["float32", "weights", "sparse"])
 def test_kinds_of_input(data, kind):
     X, y, Z, z = data
-    options, clf = {}, LGCPClassifier(bank="wide")
+    options, clf = {}, LGCPClassifier()
     if kind == "float32":
         X, Z = X.astype(np.float32), Z.astype(np.float32)
     if kind == "weights":
@@ -181,7 +239,7 @@ def test_relevance_is_one_number_per_column():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 6))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
-    clf = LGCPClassifier(bank="wide").fit(X, y)
+    clf = LGCPClassifier().fit(X, y)
     assert clf.relevance_.shape == (6,)
     assert clf.relevance_[:2].min() > 3 * clf.relevance_[2:].max()
     assert "relevant" in clf.mixture_["representation"].tolist() or clf.n_support_
@@ -195,7 +253,7 @@ def test_a_category_has_one_relevance():
     rng = np.random.default_rng(0)
     colour, other = rng.choice(["red", "green", "blue"], 200), rng.normal(size=200)
     table = pandas.DataFrame({"colour": pandas.Categorical(colour), "other": other})
-    clf = LGCPClassifier(bank="wide").fit(table, (colour == "red").astype(int))
+    clf = LGCPClassifier().fit(table, (colour == "red").astype(int))
     assert clf.relevance_.shape == (2,)
 
 
@@ -204,7 +262,7 @@ def test_coin_labels_find_nothing():
     for seed in range(4):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(120, 10)), rng.permutation(np.arange(120) % 2)
-        losses.append(-np.log(LGCPClassifier(bank="wide").fit(X, y).predict_proba(rng.normal(size=(500, 10)))).mean())
+        losses.append(-np.log(LGCPClassifier().fit(X, y).predict_proba(rng.normal(size=(500, 10)))).mean())
     assert np.mean(losses) < np.log(2) + 0.01
 
 

@@ -6,8 +6,8 @@ from scipy import stats
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import Gibbs, LabelField, SwendsenWang, log_partition
-from coxfield.field.annealing import Alternation, agreement, anneal, matchings, weigh_subgraphs
-from coxfield.field.rows import coupling_rows
+from coxfield.field.edges import coupling_rows
+from coxfield.field.partition import Alternation, agreement, anneal, matchings, weigh_subgraphs
 from field.random_fields import couplings, random_field
 
 REPETITIONS = 60

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from covariance_doubles import RowCovariance
 from coxfield.field import LabelField
-from coxfield.field.arguments import (
+from coxfield.field.potts import (
     check_couplings,
     check_labels,
     check_length,

@@ -7,9 +7,9 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.field import LabelField
-from coxfield.field import bounds as module
-from coxfield.field.bounds import lagrangian_bound, persistent_labels
+from coxfield.field import solve as module
 from coxfield.field.edges import nearest_pairs
+from coxfield.field.solve import lagrangian_bound, persistent_labels
 from field.random_fields import random_field
 from tolerances import assert_close, decided
 

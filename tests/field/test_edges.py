@@ -8,8 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from covariance_doubles import RowCovariance
 from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
 from coxfield.field.edges import Pairs, couple, first_pairs, nearest_pairs
-from coxfield.kernels.graph import Graph
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.called import Graph
+from coxfield.kernels.radial import recognise
 from field.random_fields import KERNELS
 from field.random_graphs import random_couplings
 from tolerances import assert_close, rounding

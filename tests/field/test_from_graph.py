@@ -20,7 +20,7 @@ from coxfield.field import (
     map_labels,
     sample,
 )
-from coxfield.kernels.graph import GraphPoints
+from coxfield.kernels.called import GraphPoints
 from field.random_graphs import (
     dense_field,
     graph_fields,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coxfield.field import maxflow as engines
-from coxfield.field.maxflow import in_rounds, min_cut, push_relabel
+from coxfield.field import mincut as engines
+from coxfield.field.mincut import in_rounds, min_cut, push_relabel
 from lean import run_without
 
 
@@ -122,13 +122,13 @@ def test_both_engines_find_the_same_side_and_the_same_flow(network):
 PROGRAM = """
 import numpy as np
 from coxfield import SLGCPClassifier
-from coxfield.field import maxflow
+from coxfield.field import mincut
 
 X, y = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]), [0, -1, -1, 1, -1, -1]
 for inference in ("map", "perturb_and_map"):
     clf = SLGCPClassifier(inference=inference, length_scales=[0.2], random_state=0)
     print(clf.fit(X, y).label_distributions_.tolist())
-print(maxflow._engine().__name__)
+print(mincut._engine().__name__)
 """
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 
 from coxfield.engine import weights
-from coxfield.field import Gibbs, SwendsenWang, mcmc, rows, sample
+from coxfield.field import Gibbs, SwendsenWang, edges, mcmc, sample
 from coxfield.field.chains import State
 from coxfield.field.mcmc import clusters
 from coxfield_paper.studies.samplers import FIELDS, exact_marginals, random_field, standard_deviations
@@ -46,7 +46,7 @@ def scan(field, labels, noise, coupling):
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_sweep_is_the_sequential_scan(monkeypatch, shared, held, block):
     monkeypatch.setattr(mcmc, "BLOCK", block)
-    monkeypatch.setattr(rows, "MOST", rows.MOST if held else 0)
+    monkeypatch.setattr(edges, "MOST", edges.MOST if held else 0)
     field = reference.random_field(2, 3, 14, shared)
     rng = np.random.default_rng(0)
     labels, noise = rng.integers(3, size=(5, 14)), rng.gumbel(size=(14, 5, 3))
@@ -126,7 +126,7 @@ def test_a_step_keeps_the_joint_distribution(seed, n_classes, shared, coupling):
 @pytest.mark.parametrize("many", [True, False])
 @pytest.mark.parametrize("held", [True, False])
 def test_a_step_by_blocks_and_parts_of_chains_keeps_the_joint_distribution(monkeypatch, held, many, n_classes):
-    monkeypatch.setattr(rows, "MOST", rows.MOST if held else 0)
+    monkeypatch.setattr(edges, "MOST", edges.MOST if held else 0)
     monkeypatch.setattr(mcmc, "PROPOSALS", 5000)
     monkeypatch.setattr(mcmc, "CROWDED", 0.0 if many else np.inf)
     monkeypatch.setattr(weights, "ROWS", 2)

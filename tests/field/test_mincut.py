@@ -8,8 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield import threads
 from coxfield.field import LabelField
 from coxfield.field.edges import couple, nearest_pairs
-from coxfield.field.maxflow import min_cut
-from coxfield.field.mincut import NO_EDGES, TwoClasses, crossing, minimise, row_sums
+from coxfield.field.mincut import NO_EDGES, TwoClasses, crossing, min_cut, minimise, row_sums
 from tolerances import assert_same_minimum, rounding
 
 SOLVER = {"tolerance": 1e-9, "max_rounds": 100}

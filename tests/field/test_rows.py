@@ -5,8 +5,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import LabelField
-from coxfield.field import rows as module
-from coxfield.field.rows import DenseRows, LinkedRows, coupling_rows
+from coxfield.field import edges as module
+from coxfield.field.edges import DenseRows, LinkedRows, coupling_rows
 from field.random_graphs import dense_field, random_couplings
 from reference import kernel_value
 from tolerances import assert_close

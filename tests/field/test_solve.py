@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import LabelField, map_labels
 from coxfield.field.edges import nearest_pairs
-from coxfield.field.maxflow import min_cut
+from coxfield.field.mincut import min_cut
 from coxfield.field.solve import Expansion, _problem, expand
 from field.random_fields import couplings, random_arguments, random_field
 from tolerances import assert_same_decisions, assert_same_minimum

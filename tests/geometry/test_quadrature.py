@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import dblquad
 
-from coxfield.geometry.quadrature import ORDER, TOLERANCE, IntegrationWarning, gauss_legendre, integrate
-from coxfield.geometry.window import Window
+from coxfield.geometry.window import ORDER, TOLERANCE, IntegrationWarning, Window, gauss_legendre, integrate
 from tolerances import assert_close
 
 BOXES = [Window((-0.5, 1.0)), Window([(-0.5, 1.0), (0.5, 2.0)]), Window([(0, 1), (-1, 1), (1, 3)])]

@@ -11,7 +11,10 @@ from scipy.special import softmax
 from coxfield.graphs import experts
 from coxfield.graphs.bank import (
     EDGE_RULES,
+    LINEAR,
+    NUGGET,
     SHRINKAGES,
+    TIED,
     Block,
     Given,
     Member,
@@ -111,7 +114,7 @@ def sum_or_mean(features, x, rows, y, *, means):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sums_are_those_of_a_double_loop_and_leave_one_out_is_a_refit(means, dtype):
     features = unit_features(dtype)
-    sums = block_of(features, means=means).sums(0, GIVEN)
+    sums = block_of(features, means=means).sums(GIVEN)[0]
     whole = [sum_or_mean(features, x, GIVEN.rows, GIVEN.y, means=means) for x in features]
     assert_close(sums.whole, whole, terms=24, scale=3, dtype=dtype)
     left_out = [
@@ -122,10 +125,39 @@ def test_sums_are_those_of_a_double_loop_and_leave_one_out_is_a_refit(means, dty
     assert_close(features @ sums.directions, sums.whole, terms=24, scale=3, dtype=dtype)
 
 
+def kriging(features, x, rows, y, weights):
+    """The mean of a Gaussian process at one point, given 1 for the class and 0 else, by the dense formula."""
+    K = features[rows] @ features[rows].T + np.diag(NUGGET / weights)
+    return x @ features[rows].T @ np.linalg.solve(K, np.eye(3)[y] - 1 / 3)
+
+
+@pytest.mark.parametrize("d", [4, 9])  # fewer features than labels, and more
+def test_kriging_is_a_gaussian_process_and_leave_one_out_is_a_refit(d):
+    features, weights = unit_features(d=d), np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0])
+    given = Given(GIVEN.rows, GIVEN.y, 3, weights)
+    members = (Member(LINEAR, 2.0, 1.0, True), Member(TIED, 2.0, 1.0, False))
+    block = Block(members, features, np.ones((2, d)))
+    [(member, found)] = block.kriged(given)  # clusters have none
+    assert member == Member(LINEAR, 2.0, 1.0, True, kriged=True)
+    whole = [kriging(features, x, given.rows, given.y, weights) for x in features]
+    assert_close(found.whole, whole, terms=100, scale=3)
+    left_out = [
+        kriging(features, features[row], *(np.delete(part, j) for part in (given.rows, given.y, weights)))
+        for j, row in enumerate(given.rows)
+    ]
+    assert_close(found.left_out, left_out, terms=100, scale=3)
+
+
+def test_kriging_is_asked_from_enough_labels_on():
+    for n, asked in ((23, False), (24, True)):
+        assert Given(np.arange(n), np.arange(n) % 3, 3).many == asked
+    assert not Given(np.arange(39), np.arange(39) % 10, 10).many
+
+
 def test_a_point_that_no_mode_reaches_counts_for_nothing():
     features = unit_features()
     features[GIVEN.rows[0]] = 0
-    sums = block_of(features, means=False).sums(0, GIVEN)
+    sums = block_of(features, means=False).sums(GIVEN)[0]
     assert (sums.left_out[0] == 0).all()
     assert (sums.whole[GIVEN.rows[0]] == 0).all()
 

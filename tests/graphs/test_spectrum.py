@@ -116,6 +116,24 @@ def test_few_restarts_do_not_crash(monkeypatch):
     assert found.values[0] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("edge", [-0.9, 0.3, 1.0])
+def test_the_edge_of_the_polynomial_changes_no_mode(edge, monkeypatch):
+    """Too high, it would hide modes: then there is a second search."""
+    affinity = graph_of(np.random.default_rng(0).normal(size=(400, 2)), EdgeRule(10))
+    monkeypatch.setattr(spectrum, "_edge", lambda *_: edge)
+    values = np.linalg.eigvalsh(laplacian(affinity))[:40]
+    np.testing.assert_allclose(lowest_modes(affinity, 40).values, values.clip(0), atol=1e-9)
+
+
+def test_about_so_many_eigenvalues_lie_above_the_edge():
+    walk, _ = spectrum._normalised(graph_of(np.random.default_rng(0).normal(size=(1500, 3)), EdgeRule(10)))
+    values = np.linalg.eigvalsh(walk.toarray())
+    for seed in range(5):
+        edge = spectrum._edge(walk, np.random.default_rng(seed).standard_normal(1500), 96)
+        # A random vector has 96 squares of normal numbers there: their sum has the standard error sqrt(2 x 96) = 14.
+        assert abs((values > edge).sum() - 96) < 4 * 14
+
+
 def test_products_with_the_graph_are_told_of():
     graph, steps = graph_of(np.random.default_rng(0).normal(size=(400, 2)), EdgeRule(5)), []
     with_steps = lowest_modes(graph, 10, lambda: steps.append(1))

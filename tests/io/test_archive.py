@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from coxfield.io import model_file as limits
+from coxfield.io.model_data import Unsound
 from coxfield.io.model_file import (
     CHECKSUM,
     CONTAINERS,
@@ -21,7 +22,6 @@ from coxfield.io.model_file import (
     checksum,
     parse,
 )
-from coxfield.io.requirements import Unsound
 from model_archives import saved
 
 

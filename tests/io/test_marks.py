@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_series_equal
 
-from coxfield.io.marks import blanked, hint
+from coxfield.io.columns import blanked, hint
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from sklearn.gaussian_process.kernels import (
 from coxfield import LGCPClassifier
 from coxfield.estimators.tables import Column, TableColumns
 from coxfield.io.model_check import LADDER, TERMS, check_header, check_kernel, checked_mixture, checked_state
-from coxfield.io.model_data import Reader, Writer
-from coxfield.io.requirements import Unsound
+from coxfield.io.model_data import Reader, Unsound, Writer
 from coxfield.kernels.mixture_ladder import Ladder, Member
 
 RNG = np.random.default_rng(3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coxfield.io.requirements import (
+from coxfield.io.model_data import (
     MOST_LETTERS,
     Unsound,
     is_integer,

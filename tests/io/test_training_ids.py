@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coxfield import LGCPClassifier
-from coxfield.io import model_file, training_ids
-from coxfield.io.model_file import ModelFileError
-from coxfield.io.requirements import Unsound
-from coxfield.io.training_ids import TrainingIds, check_ids, packed, unpacked
+from coxfield.io import model_file
+from coxfield.io.model_data import Unsound
+from coxfield.io.model_file import ModelFileError, TrainingIds, check_ids, packed, unpacked
 from model_archives import put_together, saved, taken_apart
 
 IDS = TrainingIds(("007", "b", "007", "ä ö", "c"))
@@ -89,14 +88,14 @@ def path(tmp_path):
     ],
 )
 def test_a_file_with_wrong_ids_is_refused(path, content, clause):
-    put_together({**taken_apart(path), training_ids.MEMBER: content}, path)
+    put_together({**taken_apart(path), model_file.IDS: content}, path)
     with pytest.raises(ModelFileError, match=clause):
         model_file.load(path)
 
 
 def test_a_file_may_lose_its_ids_and_is_a_model_still(path):
     members = taken_apart(path)
-    assert np.load(io.BytesIO(members.pop(training_ids.MEMBER))).tobytes() == b"1\x002"
+    assert np.load(io.BytesIO(members.pop(model_file.IDS))).tobytes() == b"1\x002"
     put_together(members, path)
     assert model_file.load(path).ids is None
 

@@ -10,8 +10,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
+from coxfield.io.model_data import Unsound
 from coxfield.io.model_file import revived, try_out
-from coxfield.io.requirements import Unsound
 from coxfield.kernels.mixture_ladder import Member
 
 RNG = np.random.default_rng(3)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.kernels.radial import NEGLIGIBLE, exact_sq_distances
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import NEGLIGIBLE, exact_sq_distances, recognise
 from strategies import RECOGNISED
 from tolerances import rounding
 

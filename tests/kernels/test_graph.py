@@ -4,8 +4,7 @@ from scipy import sparse
 
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_distributions, store_labels
-from coxfield.kernels.called import hold
-from coxfield.kernels.graph import Graph
+from coxfield.kernels.called import Graph, hold
 from coxfield.kernels.per_class import PerClass
 from tolerances import assert_close
 

@@ -4,8 +4,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from coxfield.kernels.called import HeldPoints, hold
 from coxfield.kernels.protocol import values
-from coxfield.kernels.radial import RadialPoints
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import RadialPoints, recognise
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
 

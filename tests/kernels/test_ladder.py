@@ -8,9 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.kernels import radial
 from coxfield.kernels.protocol import PlainPoints
-from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING
+from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING, recognise
 from coxfield.kernels.radial import path_sums as walk
-from coxfield.kernels.recognise import recognise
 from tolerances import assert_close, rounding
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from coxfield.engine.store import store_bound
 from coxfield.field import LabelField
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.process import LogGaussianCoxProcess
 from mixtures import by_loops, example, ladder, problem
 

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct
 from coxfield.engine.class_sums import log_sums
 from coxfield.engine.weights import Segments
 from coxfield.kernels.protocol import LogSums, values
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 
 X = np.random.default_rng(0).normal(size=(7, 2))
 

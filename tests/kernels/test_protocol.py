@@ -11,11 +11,10 @@ from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled, store_labels
 from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
-from coxfield.kernels.called import hold
-from coxfield.kernels.graph import Graph
+from coxfield.kernels.called import Graph, hold
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.protocol import Path, values
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
 

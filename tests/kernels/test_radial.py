@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

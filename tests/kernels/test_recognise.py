@@ -4,8 +4,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from covariance_doubles import RowCovariance
 from coxfield.kernels.called import Called
-from coxfield.kernels.radial import Radial
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import Radial, recognise
 from strategies import RECOGNISED, UNRECOGNISED
 
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, RationalQuadratic
 
 from coxfield.kernels.profiles import LOG_RANGE, diagonal_gradient, differentiate, squared_differences
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from derivatives import difference
 from tolerances import assert_close
 

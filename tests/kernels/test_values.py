@@ -5,7 +5,7 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from coxfield.kernels.called import hold
 from coxfield.kernels.protocol import bind_precisely, values
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from reference import kernel_value
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close

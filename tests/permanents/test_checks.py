@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coxfield.permanents.checks import check_alpha, check_covariances, check_square
+from coxfield.permanents.exact import check_alpha, check_covariances, check_square
 
 
 @pytest.mark.parametrize(

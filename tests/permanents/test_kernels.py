@@ -6,9 +6,9 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from covariance_doubles import RowCovariance
 from coxfield.geometry.window import Window
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.permanents import alpha_permanent
-from coxfield.permanents.kernels import NODES, ProductKernel, check_window, local_kernel, localise, quadrature
+from coxfield.permanents.ratios import NODES, ProductKernel, check_window, local_kernel, localise, quadrature
 from tolerances import assert_close
 
 OBSERVED = np.array([[0.0, 5.0], [2.0, 1.0], [1.0, 3.0]])

@@ -4,10 +4,18 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.permanents.cyclic import TOLERANCE
-from coxfield.permanents.kernels import ProductKernel, ScaledRows
-from coxfield.permanents.ratios import Units, excess_sums, fit_class, log_ratios, loo_log_ratios, loo_path
+from coxfield.permanents.ratios import (
+    ProductKernel,
+    ScaledRows,
+    Units,
+    excess_sums,
+    fit_class,
+    log_ratios,
+    loo_log_ratios,
+    loo_path,
+)
 from rational import excess
 from tolerances import assert_close
 

@@ -33,6 +33,13 @@ METHODS = [
 ]
 
 
+def seen(points, radius, n_angles=1000):
+    """Share of the circle around each point that lies in the unit square, by many points of the circle."""
+    angles = 2 * np.pi * (np.arange(n_angles) + 0.5) / n_angles
+    around = points[:, None] + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return ((around >= 0) & (around <= 1)).all(axis=2).mean(axis=1)
+
+
 @pytest.mark.parametrize("method", ["palm", "composite"])
 def test_pair_likelihoods_are_those_of_a_double_loop(method):
     kernel = Matern(1.0, nu=1.5)
@@ -40,7 +47,12 @@ def test_pair_likelihoods_are_those_of_a_double_loop(method):
     d = np.linalg.norm(PATTERN.points[:, None] - PATTERN.points, axis=2)
     close = d[(d < 0.1) & ~np.eye(len(d), dtype=bool)]
     n, r = len(PATTERN), np.linspace(0, 0.1, 20001)
-    measure = n * (n - 1) * 2 * np.pi * r * (1 - 4 * r / np.pi + r**2 / np.pi)
+    if method == "palm":
+        coarse = np.linspace(0, 0.1, 201)
+        inside = np.interp(r, coarse, [seen(PATTERN.points, radius).sum() for radius in coarse])
+        measure = (n - 1) * 2 * np.pi * r * inside
+    else:
+        measure = n * (n - 1) * 2 * np.pi * r * (1 - 4 * r / np.pi + r**2 / np.pi)
     values = []
     for v, f in ((1.0, 0.05), (2.0, 0.1)):
         scaled = v * Matern(f, nu=1.5)
@@ -121,10 +133,26 @@ def test_the_pair_measure_of_a_flat_trend_is_that_of_the_window():
     flat = fitting.Trend((), (), np.array([np.log(PATTERN.rate)]))
     r = np.array([0.02, 0.1, 0.2])
     n = len(PATTERN)
-    found = fitting._pair_measure(PATTERN, flat, r)
+    found = fitting._pair_measure(PATTERN, flat, r, palm=False)
     # Cells of 1/128: the overlap of two windows is linear between lags, up to products of two steps.
     np.testing.assert_allclose(found, PATTERN.rate**2 * SQUARE.mean_set_covariance(r), rtol=2 / 128**2)
-    np.testing.assert_allclose(fitting._pair_measure(PATTERN, None, r), found * (n - 1) / n, rtol=2 / 128**2)
+    again = fitting._pair_measure(PATTERN, None, r, palm=False)
+    np.testing.assert_allclose(again, found * (n - 1) / n, rtol=2 / 128**2)
+
+
+def test_the_pair_measure_of_palm_likelihood_starts_from_the_points():
+    flat = fitting.Trend((), (), np.array([np.log(PATTERN.rate)]))
+    r = np.array([0.02, 0.1, 0.2])
+    n = len(PATTERN)
+    naive = [PATTERN.rate * seen(PATTERN.points, radius).sum() for radius in r]
+    exact = fitting._pair_measure(PATTERN, None, r, palm=True) * n / (n - 1)
+    np.testing.assert_allclose(exact, naive, rtol=1 / 1000)  # circles of 1,000 points
+    # A point is moved to the middle of a cell of 1/128, by 0.0023 in each direction: errors of n points average out.
+    by_cells = fitting._pair_measure(PATTERN, flat, r, palm=True)
+    np.testing.assert_allclose(by_cells, exact, rtol=4 * 0.0023 * 2 / np.sqrt(n) / 0.5)
+    corner = PointPattern.from_points([[0.01, 0.01], [0.02, 0.02], [0.03, 0.01]], SQUARE)
+    quarter = fitting._pair_measure(corner, None, np.array([0.2]), palm=True)
+    assert 0.25 < quarter[0] / (2 * 3) < 0.35  # of each circle a little more than a quarter is seen
 
 
 def test_a_polygon_is_fitted_like_a_box():

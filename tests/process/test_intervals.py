@@ -7,8 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 from coxfield.process import FitWarning, LogGaussianCoxProcess, Window, poisson_process
-from coxfield.process.fitting import Settings
-from coxfield.process.intervals import VALUES, ValueTests, _ends
+from coxfield.process.fitting import VALUES, Settings, ValueTests, _ends
 from tolerances import assert_close
 
 SQUARE = Window([(0, 1), (0, 1)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
-from coxfield.geometry.quadrature import TOLERANCE
+from coxfield.geometry.window import TOLERANCE
 from coxfield.process import CoarseGridWarning, LogGaussianCoxProcess, Pattern
 from tolerances import assert_close, rounding
 

@@ -6,12 +6,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 from coxfield.datasets import make_circles
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
-from coxfield.selection import temperature
-from coxfield.selection.few_labels import Choice, best_variance
+from coxfield.kernels.radial import recognise
+from coxfield.selection import loo
+from coxfield.selection.few_labels import Choice, best_variance, cv_path, marginal_path
 from coxfield.selection.grid import default_factors, typical_distance
-from coxfield.selection.map_cv import cv_path
-from coxfield.selection.marginal_cv import marginal_path
 from reference import kernel_value
 from tolerances import assert_close
 
@@ -86,7 +84,7 @@ def test_the_best_variance_is_that_of_least_leave_one_out_loss(mean):
 
     def loss(variance):
         log_p = log_softmax(np.array(mean) + variance * sums, axis=1)
-        return -temperature.mixed(log_p, y[rows], len(rows)).mean()
+        return -loo.mixed(log_p, y[rows], len(rows)).mean()
 
     found = best_variance(Labelled(points, y, 2), SHARED, np.array(mean), rows)
     # The root is found to 1e-4 of log v.

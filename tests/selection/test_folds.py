@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coxfield.selection.folds import check_folds, folds, hide
+from coxfield.selection.grid import check_folds, folds, hide
 
 
 def test_folds_partition_the_labelled_rows_and_share_out_the_classes():

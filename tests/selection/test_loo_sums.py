@@ -9,7 +9,7 @@ from coxfield.engine.store import Labelled
 from coxfield.kernels import radial
 from coxfield.kernels.called import Called
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length
 from coxfield.selection.grid import default_factors, finer_factors, typical_distance
 from coxfield.selection.loo import loo_log_sums, work_units

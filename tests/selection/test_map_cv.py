@@ -5,10 +5,10 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield.datasets import make_circles
 from coxfield.field import LabelField, map_labels
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length
-from coxfield.selection.folds import folds, hide
-from coxfield.selection.map_cv import cv_path
+from coxfield.selection.few_labels import cv_path
+from coxfield.selection.grid import folds, hide
 from tolerances import assert_close, decided
 
 

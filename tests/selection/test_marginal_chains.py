@@ -4,8 +4,8 @@ from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import LabelField, mcmc
-from coxfield.selection import marginal_cv as sampling
-from coxfield.selection.folds import folds
+from coxfield.selection import few_labels as sampling
+from coxfield.selection.grid import folds
 
 ALIKE = 2.0 * RBF(1.0)
 TWO = [1.5 * RBF(1.0), Matern(1.0, nu=0.5)]

@@ -4,8 +4,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 
 from coxfield.datasets import make_circles
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
-from coxfield.selection import marginal_cv as validation
+from coxfield.kernels.radial import recognise
+from coxfield.selection import few_labels as validation
 from coxfield.selection.grid import AllPoints
 from tolerances import assert_close
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from coxfield.selection.temperature import HIGHEST, LARGEST, best_log_variance, log_loss
+from coxfield.selection.loo import HIGHEST, LARGEST, best_log_variance, log_loss
 
 
 def smoothed_loss(scores, mean, y, weights, v):

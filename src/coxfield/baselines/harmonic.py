@@ -24,7 +24,7 @@ from sklearn.metrics import pairwise_distances_chunked
 from coxfield.baselines.base import Baseline, candidates, check_length_scale, in_unit, log_kernel, unit_of
 from coxfield.estimators.validation import check_points, known_class_numbers
 from coxfield.progress import progress
-from coxfield.selection.folds import check_folds, folds
+from coxfield.selection.grid import check_folds, folds
 from coxfield.selection.loo import SelectionPath
 
 if TYPE_CHECKING:

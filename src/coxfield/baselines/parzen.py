@@ -12,7 +12,7 @@ from coxfield.baselines.base import Baseline, candidates, check_length_scale
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.progress import progress
 from coxfield.selection.grid import finer_factors
 from coxfield.selection.loo import CRITERIA, SelectionPath, loo_log_sums, work_units

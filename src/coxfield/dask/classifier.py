@@ -19,17 +19,16 @@ from coxfield.dask.live_data import DaskLiveData
 from coxfield.dask.mixture import SAMPLE, ShardedPoints, sharded_mixture
 from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.plan import Results, each_chunk
-from coxfield.dask.reasons import DaskReasons
-from coxfield.dask.sets import HELD, DaskSets
+from coxfield.dask.reasons import HELD, DaskReasons, DaskSets
 from coxfield.dask.shards import Piece, Shards, class_distance
 from coxfield.engine.cells import has_cells
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
 from coxfield.kernels.per_class import PerClass, class_values
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.selection.mixture.bank import bank_of
 from coxfield.selection.mixture.learn import learn_mixture
-from coxfield.utils.numbers import generator, whole_number
+from coxfield.utils.numbers import generator, logs_of, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -274,8 +273,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         found = copy(self)
         for stale in ("loo_error_", "loo_log_loss_", HELD):
             found.__dict__.pop(stale, None)
-        with np.errstate(divide="ignore"):
-            found.mean_ = self.mean_ + np.log(shares * weight.sum()) - np.log(np.where(weight > 0, weight, 1.0))
+        found.mean_ = self.mean_ + logs_of(shares * weight.sum()) - logs_of(np.where(weight > 0, weight, 1.0))
         found._model = replace(self._model, mean=found.mean_)
         return found
 

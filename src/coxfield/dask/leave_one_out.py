@@ -16,7 +16,7 @@ from coxfield.dask.chunks import count_bytes
 from coxfield.dask.pair_sums import Block, Model
 from coxfield.dask.plan import Plan, computed, persisted
 from coxfield.kernels.namespace import at_home, rows_of, stacked
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import variance_is_free
 from coxfield.selection.loo import (
     CRITERIA,

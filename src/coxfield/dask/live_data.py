@@ -16,7 +16,7 @@ from coxfield.dask.leave_one_out import kept_rows
 from coxfield.dask.mixture import kept_densities, remaining_densities, shard_densities
 from coxfield.dask.pair_sums import Model
 from coxfield.dask.plan import computed
-from coxfield.dask.sets import HELD
+from coxfield.dask.reasons import HELD
 from coxfield.estimators import validation
 from coxfield.estimators.live_data import FOLLOWED, LiveState, check_places
 

@@ -12,7 +12,7 @@ import numpy as np
 from coxfield import threads
 from coxfield.dask.chunks import count_bytes
 from coxfield.dask.shards import Shard, read
-from coxfield.engine.class_sums import ClassSums, added, shard_sums, total
+from coxfield.engine.class_sums import ClassSums, Scores, added, prior_terms, shard_sums, total
 from coxfield.engine.conformal import (
     EPS,
     Calibrators,
@@ -24,7 +24,6 @@ from coxfield.engine.conformal import (
     relative_errors,
     slack,
 )
-from coxfield.engine.decision import Scores, prior_terms
 from coxfield.engine.store import Group, Store, store_bound
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import LadderPoints

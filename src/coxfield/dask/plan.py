@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.class_sums import Scores
 
 JOINED = 8  # results that one task of a tree joins
 

@@ -18,11 +18,9 @@ The fetchers look in the folder that the environment variable ``COXFIELD_DATA`` 
 package registry.
 """
 
-from coxfield.datasets.embedded import load_banana, load_pima, load_synth
 from coxfield.datasets.fetch import CorruptDatasetError, DatasetUnavailableError
-from coxfield.datasets.fetched import fetch_bci, fetch_mnist
-from coxfield.datasets.generators import make_circles, make_double_helix
-from coxfield.datasets.own_copies import load_oil, load_stl10
+from coxfield.datasets.fetched import fetch_bci, fetch_mnist, load_oil, load_stl10
+from coxfield.datasets.offline import load_banana, load_pima, load_synth, make_circles, make_double_helix
 
 __all__ = [
     "CorruptDatasetError",

@@ -1,4 +1,4 @@
-"""The hot path: the sum of covariances over labelled points, class by class.
+"""The hot path: covariances summed over labelled points, class by class; then probabilities and decisions.
 
 For a query x* and class i the class sum S_i(x*) is the sum of C_i(x*, x) over the points x of class i. It is the last
 term of eq. activationFunction. A tile of the kernel matrix takes one matrix product, a few passes in place, and a
@@ -17,6 +17,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import log_softmax
 
 from coxfield.engine.weights import Segments, over_rows, tile_shape
 from coxfield.kernels.namespace import cross_out
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Group, Part, Store
     from coxfield.engine.weights import ClassWeights
-    from coxfield.kernels.protocol import KernelPoints
-
+    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 # Where the logarithm of the largest value of a row is below this, all sums of the row are about to vanish.
 UNDERFLOWED = {name: float(np.log(np.finfo(name).tiny / np.finfo(name).eps)) for name in ("float32", "float64")}
@@ -236,3 +237,80 @@ class Adder:
     def rescale(self, scale: NDArray) -> None:
         """Multiply what was added so far."""
         self.sums[...] *= scale[:, None, :, None]
+
+
+# From class sums to probabilities and decisions: eqs predictiveDistribution and activationFunction.
+
+
+def prior_terms(covariances: PerClass[Covariance], X, mean: NDArray) -> NDArray:
+    """The terms mu_i + C_i(x*, x*) / 2 of eq. activationFunction, shape (1 or n, n_classes).
+
+    If all classes share a covariance that is not stationary, C(x*, x*) is the same number for all of them. It cancels,
+    takes time to compute, and may grow without bound away from the data. So it is left out.
+    """
+    if covariances.shared and not covariances[0].stationary:
+        return mean[None].copy()
+    halves = covariances.map(lambda covariance: covariance.diagonal(X) / 2)
+    n = np.broadcast_shapes(*(half.shape for half in halves.distinct))[0]
+    return np.stack([mean[c] + np.broadcast_to(half, n) for c, half in enumerate(halves)], axis=1)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """F of eq. activationFunction in two parts. They are kept apart so that small sums keep their digits."""
+
+    prior: NDArray
+    """mu_i + C_i(x*, x*) / 2, shape (1 or n, n_classes)."""
+    sums: ClassSums
+
+    @property
+    def values(self) -> NDArray:
+        """F itself, shape (n, n_classes)."""
+        return self.prior + self.sums.values
+
+    @property
+    def relative(self) -> NDArray:
+        """F up to a constant per row.
+
+        The part of the prior that all classes share cancels in the softmax. It is dropped before the sums are added:
+        a class sum of 1e-14 would lose its digits beside C(0)/2 = 1/2, although it decides.
+        """
+        return self.prior - self.prior.max(axis=1, keepdims=True) + self.sums.values
+
+    @property
+    def log_probabilities(self) -> NDArray:
+        """Log of eq. predictiveDistribution."""
+        return log_softmax(self.relative, axis=1)
+
+    @property
+    def decisions(self) -> NDArray:
+        """Class of largest score; if rounding has made scores equal, the one with the largest log sum among them.
+
+        If every kernel value underflows, all sums are 0. Their logarithms still tell the nearest class.
+        """
+        scores = self.relative
+        best = scores == scores.max(axis=1, keepdims=True)
+        finite = np.maximum(self.sums.logs, np.finfo(float).min)  # a class without points may still win by its mean
+        return np.where(best, finite, -np.inf).argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class StatedScores:
+    """Scores that are log probabilities, of classifiers that average probabilities. The same questions as `Scores`."""
+
+    log_probabilities: NDArray
+
+    @property
+    def values(self) -> NDArray:
+        """The log probabilities."""
+        return self.log_probabilities
+
+    @property
+    def relative(self) -> NDArray:
+        """The log probabilities."""
+        return self.log_probabilities
+
+    @property
+    def decisions(self) -> NDArray:
+        """Class of largest probability."""
+        return self.log_probabilities.argmax(axis=1)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.class_sums import Scores
     from coxfield.engine.store import Group, Store
     from coxfield.kernels.protocol import KernelPoints
 

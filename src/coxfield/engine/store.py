@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.training_rows import GONE
 from coxfield.engine.weights import Segments, Shares
 from coxfield.kernels.namespace import rows_of
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from coxfield.engine.weights import ClassWeights
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Covariance, KernelPoints
+
+GONE = -1  # the number of a row that was overwritten
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,15 @@ class Part:
         With `overwrite`, points that leave stay where they are to be overwritten, unless half of the part is gone then.
         """
         gone = np.isin(self.rows, rows)
-        if not gone.any():  # the data that the points came from may hold some of the rows
-            points = self.points if overwrite else self.points.alone()
-            return self if points is self.points else replace(self, points=points)
+        if not gone.any():
+            return self
         empty = gone | (self.rows == GONE)
-        if overwrite and self.points.erasable and 2 * np.count_nonzero(empty) < len(empty):
+        if overwrite and 2 * np.count_nonzero(empty) < len(empty):
             return self._overwritten(np.flatnonzero(gone))
         kept = np.flatnonzero(~empty)
         if not len(kept):
             return None
-        return _part(self.points[kept].alone(), self.rows[kept], _matrix(self)[kept], self.classes)
+        return _part(self.points[kept], self.rows[kept], _matrix(self)[kept], self.classes)
 
     def _overwritten(self, columns: NDArray) -> Part:
         """The part with some columns that count for nothing; what is in them may be overwritten."""
@@ -102,7 +102,7 @@ class Part:
         return (
             self
             if len(kept) == len(self.rows)
-            else _part(self.points[kept].alone(), self.rows[kept], _matrix(self)[kept], self.classes)
+            else _part(self.points[kept], self.rows[kept], _matrix(self)[kept], self.classes)
         )
 
 

@@ -9,22 +9,206 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.store import Store, store_bound, store_distributions, store_labels
-from coxfield.engine.training_rows import GONE
+from coxfield.engine.store import GONE, Store, store_bound, store_distributions, store_labels
 from coxfield.engine.weights import Segments
 from coxfield.kernels.mixture import Mixture, gain, lose
 from coxfield.kernels.mixture_ladder import in_single
 from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.namespace import precision, rows_of, stacked
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import Radial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
-    from coxfield.engine.training_rows import TrainingRows
     from coxfield.kernels.protocol import Covariance
+
+# Training rows as they were given, in blocks, so that rows can come and go without moving the others.
+#
+# Rows that arrive form a new block. Blocks of similar size are joined, so that each row is moved a few times at most,
+# however many calls bring rows. A row that leaves is overwritten where it is, or the others are copied without it:
+# nobody else holds the arrays.
+
+
+ALIKE = 8  # blocks of similar size that become one
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are held together."""
+
+    X: Any
+    """Array or CSR array of shape (n, d)."""
+    numbers: NDArray
+    """The number of each row in the `Store`; `GONE` for a row that was overwritten."""
+
+    @property
+    def left(self) -> NDArray:
+        """The rows that were not overwritten."""
+        return np.flatnonzero(self.numbers != GONE)
+
+    @property
+    def whole(self) -> bool:
+        """Whether no row was overwritten."""
+        return bool((self.numbers != GONE).all())
+
+    def compact(self) -> Block:
+        """The block without room for rows that are gone."""
+        return self if self.whole else Block(rows_of(self.X, self.left), self.numbers[self.left])
+
+    def copied_without(self, rows: NDArray) -> Block:
+        """A copy of the other rows."""
+        kept = np.setdiff1d(self.left, rows, assume_unique=True)
+        return Block(rows_of(self.X, kept), self.numbers[kept])
+
+    def erase(self, rows: NDArray) -> None:
+        """Write zeros in place of some rows, which must not count any more."""
+        self.X[rows] = 0
+
+    def overwritten(self, rows: NDArray) -> Block:
+        """The same array, in which some rows do not count any more and may be overwritten."""
+        left = self.numbers.copy()
+        left[rows] = GONE
+        return replace(self, numbers=left)
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """All training rows, with their classes and weights in the order in which they arrived."""
+
+    blocks: tuple[Block, ...]
+    y: NDArray
+    """Class numbers."""
+    weights: NDArray | None
+    """One number per row, or one per row and class; None if every row counts once."""
+    chosen_from: NDArray
+    """Whether the covariance was chosen from each row."""
+
+    @classmethod
+    def of(cls, X, y: NDArray, weights: NDArray | None, chosen_from: NDArray | None) -> TrainingRows:
+        """Rows that arrive together, in an array that nobody else holds.
+
+        `chosen_from` is None if the covariance was chosen from all of them.
+        """
+        chosen = np.ones(len(y), bool) if chosen_from is None else chosen_from
+        return cls((Block(X, np.arange(len(y))),), y, weights, chosen)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """The points: the array itself if there is only one, a new array otherwise."""
+        parts = [block.compact().X for block in self.blocks]
+        return parts[0] if len(parts) == 1 else stacked(parts)
+
+    @property
+    def numbers(self) -> NDArray:
+        """The number of each row in the store."""
+        return np.concatenate([block.numbers[block.numbers != GONE] for block in self.blocks])
+
+    @property
+    def counts(self) -> NDArray:
+        """The weight of each row, in double precision; of soft labels, the sum over classes."""
+        if self.weights is None:
+            return np.ones(len(self))
+        weights = self.weights.astype(float)
+        return weights if weights.ndim == 1 else weights.sum(axis=1)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision of the points."""
+        return precision(self.blocks[0].X)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.blocks[0].X.shape[1]
+
+    @property
+    def like(self) -> Any:
+        """Some of the points, to see whether they are sparse."""
+        return self.blocks[0].X
+
+    @property
+    def dense(self) -> bool:
+        """Whether rows can be overwritten: in NumPy, unless they are sparse, where columns would tell of a row."""
+        return isinstance(self.like, np.ndarray)
+
+    def appended(self, X, y: NDArray, weights: NDArray | None, first: int) -> TrainingRows:
+        """The rows with more of them, whose numbers start at `first`. Nobody else may hold X."""
+        block = Block(X, first + np.arange(len(y)))
+        together = _joined_weights(self.weights, weights, len(self), len(y), self.dtype)
+        chosen = np.concatenate([self.chosen_from, np.zeros(len(y), bool)])
+        return TrainingRows((*self.blocks, block), np.concatenate([self.y, y]), together, chosen)
+
+    def to_join(self) -> int:
+        """How many of the last blocks should become one: `ALIKE` that are of similar size, and so on with the result.
+
+        So a row is moved once per power of `ALIKE`, and there are fewer than `ALIKE` blocks per such power.
+        """
+        sizes, count = [len(block.numbers) for block in self.blocks], 1
+        while True:
+            alike = _alike(sizes[:-count], sum(sizes[-count:]))
+            if alike + 1 < ALIKE:
+                return count
+            count += alike
+
+    def joined(self, count: int) -> TrainingRows:
+        """The same rows with the last `count` blocks as one."""
+        last = [block.compact() for block in self.blocks[-count:]]
+        block = Block(stacked([b.X for b in last]), np.concatenate([b.numbers for b in last]))
+        return replace(self, blocks=(*self.blocks[:-count], block))
+
+    def only(self, places: NDArray) -> TrainingRows:
+        """A copy of some rows, numbered from 0."""
+        weights = None if self.weights is None else self.weights[places]
+        return TrainingRows.of(rows_of(self.X, places), self.y[places], weights, self.chosen_from[places])
+
+    def with_classes(self, new: NDArray) -> TrainingRows:
+        """The rows with other class numbers: `new` has one for each old one."""
+        return replace(self, y=new[self.y])
+
+    def renumbered(self, new: NDArray) -> TrainingRows:
+        """The same rows with other numbers: `new` has one for each old one."""
+        return replace(self, blocks=tuple(replace(block, numbers=new[block.numbers]) for block in self.blocks))
+
+    def without(self, rows: NDArray, numbers: NDArray, *, overwrite: bool) -> TrainingRows:
+        """The rows without some of them, given by place and by number."""
+        blocks = [_left_of(block, numbers, overwrite) for block in self.blocks]
+        weights = None if self.weights is None else np.delete(self.weights, rows, axis=0)
+        left = tuple(block for block in blocks if (block.numbers != GONE).any())
+        return TrainingRows(left, np.delete(self.y, rows), weights, np.delete(self.chosen_from, rows))
+
+
+def _left_of(block: Block, numbers: NDArray, overwrite: bool) -> Block:
+    """What is left of a block; a block of which half is gone is copied, so that memory is freed at last."""
+    rows = np.flatnonzero(np.isin(block.numbers, numbers))
+    if not len(rows):
+        return block
+    few = 2 * (len(rows) + np.count_nonzero(block.numbers == GONE)) < len(block.numbers)
+    return block.overwritten(rows) if overwrite and few else block.copied_without(rows)
+
+
+def _alike(sizes: list[int], size: int) -> int:
+    """How many of the last sizes are no power of `ALIKE` larger than another one that follows them."""
+    larger = (count for count, other in enumerate(reversed(sizes)) if other >= ALIKE * size)
+    return next(larger, len(sizes))
+
+
+def _joined_weights(old: NDArray | None, new: NDArray | None, n_old: int, n_new: int, dtype) -> NDArray | None:
+    """Weights of all rows; where one of the two has none, its rows count once."""
+    if old is None and new is None:
+        return None
+    return np.concatenate(
+        [
+            np.ones(n_old, dtype) if old is None else old,
+            np.ones(n_new, dtype) if new is None else new,
+        ]
+    )
+
 
 ERASING = threading.Lock()  # rows are not overwritten while they are copied
 SPARE = 1024  # numbers of rows that have left, before rows are numbered anew
@@ -44,9 +228,6 @@ class Training:
         """Arrange rows; `learned` says whether the covariance is a mixture that was learned from some of them."""
         if learned:
             return cls._learned(rows, _over_all(rows, covariances[0]), len(covariances))
-        radial = all(isinstance(covariance, Radial) for covariance in covariances.distinct)
-        if radial and isinstance(rows.like, np.ndarray):
-            rows = rows.owned()  # so that a row can be overwritten when it leaves
         X, y, weights = rows.X, rows.y, rows.weights
         if weights is not None and weights.ndim == 2:
             return cls(rows, store_distributions(X, weights, covariances))
@@ -94,25 +275,27 @@ class Training:
             rows = self.rows.only(kept)
             return self._learned(rows, lose(points, places, rows.X, self.rows.weights), self.store.n_classes)
         numbers = self.rows.numbers[places]
-        overwrite = self.rows.can_be_overwritten
+        # Other covariances may be asked for any of their points.
+        overwrite = self.rows.dense and all(isinstance(group.covariance, Radial) for group in self.store.groups)
         store = self.store.without(numbers, overwrite=overwrite)
         left = Training(self.rows.without(places, numbers, overwrite=overwrite), store)._with_few_numbers()
         return replace(left, leaving=self._leaving(left))
 
     def _leaving(self, left: Training) -> tuple:
         """What must be overwritten once nobody needs the rows that are not left any more."""
-        here = {id(block.X): block for block in self.rows.blocks}
-        found: list = []
-        for block in left.rows.blocks:
-            if id(block.X) in here:
-                gone = (block.numbers == GONE) & (here[id(block.X)].numbers != GONE)
-                found.append((block.erase, np.flatnonzero(gone)))
-        parts = {id(part.points): part for group in self.store.groups for part in group.parts}
-        for part in (part for group in left.store.groups for part in group.parts):
-            if id(part.points) in parts:
-                gone = (part.rows == GONE) & (parts[id(part.points)].rows != GONE)
-                found.append((part.points.erase, np.flatnonzero(gone)))
-        return (*self.leaving, *((erase, gone) for erase, gone in found if len(gone)))
+        before, after = ({id(held): (each, numbers) for held, each, numbers in one._numbered()} for one in (self, left))
+        found = []
+        for held, (each, numbers) in after.items():
+            gone = (numbers == GONE) & (before[held][1] != GONE) if held in before else np.zeros(0, bool)
+            if gone.any():
+                found.append((each.erase, np.flatnonzero(gone)))
+        return (*self.leaving, *found)
+
+    def _numbered(self) -> Iterator[tuple]:
+        """What holds rows: an array or points, who can erase some of them, and the number of each."""
+        yield from ((block.X, block, block.numbers) for block in self.rows.blocks)
+        for group in self.store.groups:
+            yield from ((part.points, part.points, part.rows) for part in group.parts)
 
     def erase(self) -> None:
         """Overwrite rows that have left, where they are. It may be called again if it was interrupted."""
@@ -161,7 +344,7 @@ class Training:
         (group,) = self.store.groups
         parts = tuple(replace(part, points=part.points.under(mixture)) for part in group.parts)  # type: ignore[attr-defined]
         store = replace(self.store, groups=(replace(group, covariance=mixture, parts=parts),))
-        return replace(self, store=store)
+        return replace(self, store=store).with_point_weights(mixture)
 
     def with_point_weights(self, mixture: Mixture) -> Training:
         """The same rows with their weights in the free ladders of a mixture over all rows."""

@@ -11,6 +11,7 @@ from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, quer
 from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -208,8 +209,7 @@ class _Loudest:
         """Choose again by logarithms, which do not vanish."""
         found = self.of(part)
         for c, (columns, weights) in enumerate(part.weights.members()):
-            with np.errstate(divide="ignore"):
-                values = logs[:, columns] + np.log(weights.astype(float))
+            values = logs[:, columns] + logs_of(weights.astype(float))
             numbers = np.arange(columns.start, columns.stop) if isinstance(columns, slice) else columns
             if not len(numbers):  # all points of the class have left
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.bank import Block, Clusters, Member
+    from coxfield.graphs.bank import Block, Clusters, Kriged, Member, MemberSums
     from coxfield.graphs.experts import Experts as Committee
     from coxfield.graphs.spectrum import GraphSpectrum
     from coxfield.graphs.units import Units
@@ -78,13 +78,14 @@ class Prepared:
     def name(self, member: Member) -> str:
         """What users see."""
         if member.source > TIED:
-            return self.views[member.view].name(member)
+            return self.views[member.view].name(member) + (", kriging" if member.kriged else "")
         return next(one.name for found in self.clusters.values() for one in found if one.member == member)
 
     def features(self, members: Sequence[Member], n_classes: int, rows: NDArray) -> Iterator[NDArray]:
         """Features of some members at some points."""
         places = {one: (block, m) for block in self.blocks(n_classes) for m, one in enumerate(block.members)}
-        return (block.features(m, rows) for block, m in map(places.__getitem__, members))
+        found = (places[replace(member, kriged=False)] for member in members)
+        return (block.features(m, rows) for block, m in found)
 
     def _views(self, count: int, verbose: int) -> tuple[View, ...]:
         if self.kernel == "precomputed":
@@ -227,7 +228,10 @@ def learn_few_labels(
     blocks = prepared.blocks(len(mean), verbose)
     with progress("class sums", None, verbose):
         members = [member for block in blocks for member in block.members]
-        sums = [block.sums(m, given) for block in blocks for m in range(len(block.members))]
+        sums: list[MemberSums | Kriged] = [one for block in blocks for one in block.sums(given)]
+        for member, one in (pair for block in blocks if given.many for pair in block.kriged(given)):
+            members.append(member)
+            sums.append(one)
     asked = X is not None and len(rows) >= ENOUGH * len(mean) and given.counts.all()
     alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
@@ -256,6 +260,6 @@ def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier
     """A classifier that looks at the labelled points alone, and what it says."""
     with progress("mixture of the labelled points alone", None, verbose), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
-        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())))
+        classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())), bank="simple")
         classifier.fit(X[given.rows], given.y, sample_weight=given.weights)
         return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())

@@ -28,7 +28,7 @@ from coxfield.progress import progress
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.class_sums import Scores
     from coxfield.engine.store import Group
     from coxfield.engine.training import Training
     from coxfield.kernels.protocol import KernelPoints

@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.engine.store import Labelled
-from coxfield.estimators.draws import draw
 from coxfield.estimators.supervised import LGCPClassifier
 from coxfield.estimators.trivial import warn_if_chains_disagree
 from coxfield.estimators.validation import shown_kernel
-from coxfield.field import LabelField, MapResult, map_labels
-from coxfield.field.arguments import field_covariances
+from coxfield.field import LabelField, MapResult, PerturbAndMap, SwendsenWang, map_labels, sample
+from coxfield.field.chains import FEWEST
+from coxfield.field.potts import field_covariances
 from coxfield.kernels.per_class import PerClass, class_kernels
 from coxfield.kernels.sklearn_tree import rescale_variance
+from coxfield.progress import progress
 from coxfield.selection.few_labels import Choice, best_variance
 from coxfield.selection.grid import length_scale_of
 from coxfield.utils.numbers import generator
@@ -24,6 +25,31 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.field import Samples
+
+# Draws of label distributions for `SLGCPClassifier`.
+
+
+CHAINS = 4  # chains of Swendsen-Wang: enough to see whether they agree
+DRAWS = {"marginals": 800, "perturb_and_map": 100}
+
+
+def check_draws(n_draws, inference: str) -> None:
+    """Refuse a number of draws that is not an integer, or too small for standard errors."""
+    fewest = FEWEST * (CHAINS if inference == "marginals" else 1)
+    if n_draws is not None and (not isinstance(n_draws, int | np.integer) or n_draws < fewest):
+        raise ValueError(f"n_draws must be None or an integer of at least {fewest}, got {n_draws!r}")
+
+
+def draw(field: LabelField, inference: str, n_draws: int | None, rng: np.random.Generator, verbose: int) -> Samples:
+    """Draws from the field by Swendsen-Wang ("marginals"), or approximate draws ("perturb_and_map")."""
+    draws = DRAWS[inference] if n_draws is None else n_draws
+    sampler: PerturbAndMap | SwendsenWang = SwendsenWang(field)
+    size = {"n_samples": -(-draws // CHAINS), "n_chains": CHAINS}
+    if inference == "perturb_and_map":  # draws are independent, so there is no burn-in
+        sampler, size = PerturbAndMap(field), {"n_samples": draws, "n_chains": 1, "burn_in": 0}
+    total = size["n_samples"] + size.setdefault("burn_in", max(10, size["n_samples"] // 10))
+    with progress("draws", total, verbose, "fewer n_draws take less time") as done:
+        return sample(sampler, **size, keep_labels=False, random_state=rng, done=done)
 
 
 class FieldInference:

@@ -14,9 +14,10 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import Training
 from coxfield.estimators import validation
-from coxfield.kernels.namespace import as_numpy, copy_of, detached, rows_of
+from coxfield.kernels.namespace import as_numpy, detached, rows_of
 from coxfield.kernels.per_class import PerClass, rows_named
-from coxfield.selection.mixture.learn import LOUDER, log_shares
+from coxfield.selection.mixture.learn import log_shares
+from coxfield.selection.mixture.loo_members import COLUMNS, LOUDER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,7 +148,6 @@ class LiveData:
     _log_weights: Any
     _arrived: NDArray
     selection: str | None
-    bank: str
     selection_part: float
     learn_mean: bool
     kernel: Any
@@ -212,9 +212,9 @@ class LiveData:
         if not hasattr(self, "_training"):
             return self._first_rows(X, y, classes, sample_weight)
         self._refuse_soft_labels("partial_fit")
-        given, rows = X, self._training.rows
+        rows = self._training.rows
         X, y = validation.check_labelled_points(
-            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, reset=False
+            self, detached(X), y, accept_sparse="csr", dtype=rows.like.dtype, order="C", copy=True, reset=False
         )
         weights = validation.check_added_weights(as_numpy(sample_weight), X)
         if weights is not None:
@@ -223,7 +223,6 @@ class LiveData:
         state = self._live_state().announcing(validation.announced_classes(classes, self._class_names))
         codes = validation.numbers_among(y, state.classes)
         X = validation.like(X, rows.like)
-        X = X if validation.is_new(X, given) else copy_of(X)
         with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
             return self._become(state.grown(X, codes, weights), len(codes), X) if len(codes) else self._become(state, 0)
 
@@ -281,7 +280,7 @@ class LiveData:
         rows, draft = self._training.rows, self._draft()
         present, codes = np.unique(rows.y, return_inverse=True)
         draft.classes_ = self._class_names[present]
-        draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X, own=rows.blocks[0].own)
+        draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X)
         return self._take_over(draft)
 
     def _refuse_soft_labels(self, method: str) -> None:
@@ -353,11 +352,11 @@ class LiveData:
     @property
     def _follows(self) -> bool:
         """Whether weights follow rows that come and go."""
-        # Weights of a part of the rows stay: the other rows calibrate sets of classes. Weights of points, and the
-        # relevance of columns, stay until `reselect`.
-        simple = self.bank == "simple" or self.kernel is not None
-        learned = self._training.mixture is not None and len(np.unique(self._training.rows.y)) > 1
-        return learned and simple and self.selection_part == 1
+        # Weights of a part of the rows stay: the other rows calibrate sets of classes.
+        mixture, n_classes = self._training.mixture, len(np.unique(self._training.rows.y))
+        if mixture is None or n_classes < 2 or self.selection_part != 1:
+            return False
+        return len(self._class_names) <= COLUMNS or not mixture.support.any()
 
     def _too_loud(self, arrived) -> bool:
         """Whether rows that have come hear far more than the members have shown: no row was so much alone before."""

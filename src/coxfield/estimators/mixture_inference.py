@@ -13,16 +13,16 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.decision import StatedScores
+from coxfield.engine.class_sums import StatedScores
 from coxfield.estimators.few_labels import Known, Prepared, learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
 from coxfield.estimators.trivial import warn_if_contradicted
-from coxfield.field.arguments import check_couplings
+from coxfield.field.potts import check_couplings
 from coxfield.graphs.experts import EXPERTS as VOICES
 from coxfield.graphs.neighbours import listed
 from coxfield.graphs.spectrum import Heat, time_of_rank
 from coxfield.graphs.suggest import suggest
-from coxfield.utils.numbers import generator, whole_number
+from coxfield.utils.numbers import generator, logs_of, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -211,8 +211,7 @@ class MixtureInference:
             raise ValueError(f"{self._missing}: ask for labels by suggest, and give them to relabel")
         if self._is_graph:
             _check_sign(X, "distances" if self.kernel == "precomputed_distances" else "affinities", "as in fit")
-        with np.errstate(divide="ignore"):
-            return StatedScores(np.log(self._few_labels.probabilities(X)))
+        return StatedScores(logs_of(self._few_labels.probabilities(X)))
 
 
 def check_affinities(X) -> sparse.csr_array:

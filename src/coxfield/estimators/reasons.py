@@ -11,15 +11,14 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.engine.class_sums import sums_at
-from coxfield.engine.decision import Scores, StatedScores, prior_terms
+from coxfield.engine.class_sums import Scores, StatedScores, prior_terms, sums_at
 from coxfield.engine.witnesses import witnesses
 from coxfield.estimators.live_data import listed_places
 from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import at_home, like, rows_of
 from coxfield.kernels.per_class import rows_named
 from coxfield.progress import progress
-from coxfield.utils.numbers import generator, whole_number
+from coxfield.utils.numbers import generator, logs_of, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -374,9 +373,8 @@ class FewLabelsQuality:
                 f"each of {len(codes)} classes has one label, so no label can be compared with another one of its "
                 "class: give more labels"
             )
-        with np.errstate(divide="ignore"):
-            logs = np.log(few.left_out)
-            logs[single] = np.log(np.eye(logs.shape[1])[codes[single]])  # nothing speaks against these labels
+        logs = logs_of(few.left_out)
+        logs[single] = logs_of(np.eye(logs.shape[1])[codes[single]])  # nothing speaks against these labels
         quality = quality_of(StatedScores(logs), self.classes_, codes) | {"row": few.rows}
         for name in ("probability", "suggested_probability"):
             quality[name][single] = np.nan

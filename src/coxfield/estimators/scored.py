@@ -10,8 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.engine.class_sums import ClassSums, class_sums
-from coxfield.engine.decision import Scores, prior_terms
+from coxfield.engine.class_sums import ClassSums, Scores, class_sums, prior_terms
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.namespace import NUMPY, Library, at_home, is_dispatched, is_foreign, rows_of, to_numpy
 from coxfield.progress import progress

@@ -10,8 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
-from coxfield.estimators.draws import check_draws
-from coxfield.estimators.label_fields import FieldInference
+from coxfield.estimators.label_fields import FieldInference, check_draws
 from coxfield.estimators.mixture_inference import MixtureInference, check_prior, check_shares
 from coxfield.estimators.reasons import FewLabelsQuality
 from coxfield.estimators.scored import ScoredClassifier
@@ -25,7 +24,7 @@ from coxfield.estimators.validation import (
 )
 from coxfield.kernels.per_class import class_values, rows_named
 from coxfield.progress import stages
-from coxfield.selection.folds import check_folds
+from coxfield.selection.grid import check_folds
 from coxfield.utils.numbers import number_from_zero
 
 if TYPE_CHECKING:

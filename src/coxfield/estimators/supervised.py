@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
 from coxfield.engine.store import Labelled
-from coxfield.engine.training import ERASING, Training
-from coxfield.engine.training_rows import TrainingRows
+from coxfield.engine.training import ERASING, Training, TrainingRows
 from coxfield.estimators import validation
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
@@ -24,8 +23,7 @@ from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_p
 from coxfield.kernels.mixture_ladder import ALPHAS
 from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
-from coxfield.kernels.radial import check_library
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import check_library, recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
@@ -39,7 +37,7 @@ from coxfield.utils.numbers import generator, positive_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.engine.decision import Scores
+    from coxfield.engine.class_sums import Scores
     from coxfield.estimators.tables import TableColumns
     from coxfield.kernels.mixture import Mixture
     from coxfield.selection.mixture.learn import LearnedMixture
@@ -167,8 +165,10 @@ class ChoosesCovariance:
         return PerClass.shared_by(learned.mixture, len(self._class_names))
 
     def _keep_report(self, learned: LearnedMixture) -> None:
-        """Remember what was sampled, and how loud the members were."""
+        """Remember what was sampled, how loud the members were, and the rate of the prior of weights of points."""
         self._largest_evidence, drawn = learned.shown, learned.sampled
+        if learned.rate is not None:
+            self._rate = learned.rate
         if drawn is not None:
             self._n_pilot, self._n_left_out, self._n_candidates = drawn.n_pilot, len(drawn.rows), drawn.n_candidates
 
@@ -197,12 +197,13 @@ class ChoosesCovariance:
             mixture = mixture.at_powers(*checked_alphas(ALPHAS))
         return learn_mixture(
             labelled,
-            mixture.ladders,
+            mixture.tied,
             mean,
             learn_mean=self.learn_mean,
             verbose=self.verbose,
             known=mixture,
             shown=getattr(self, "_largest_evidence", np.inf),  # older model files do not have it
+            rate=getattr(self, "_rate", 1.0),
         )
 
     def _log_weights(self, y: NDArray, weights: NDArray | None) -> NDArray:
@@ -246,6 +247,7 @@ FITTED = (  # attributes that only some fits set
     "_arrived",
     "_changed",
     "_largest_evidence",
+    "_rate",
     "_loo_log_probabilities",
     "_n_pilot",
     "_n_left_out",
@@ -397,7 +399,7 @@ class LGCPClassifier(
         *,
         mean=0.0,
         selection="mixture",
-        bank="simple",
+        bank="wide",
         length_scales=None,
         learn_mean=True,
         selection_part=1.0,
@@ -464,17 +466,20 @@ class LGCPClassifier(
         validation.check_option("bank", self.bank, BANKS)
         validation.check_share("selection_part", self.selection_part)
         library = Library.of(X) if is_dispatched(X) else NUMPY
-        given, options = X, {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
-        X, y = validation.check_labelled_points(self, detached(X) if library.foreign else X, y, **options)
+        options = {"dtype": library.floats} if library.foreign else {"accept_sparse": "csr", "dtype": FLOATS}
+        X = detached(X) if library.foreign else X
+        X, y = validation.check_labelled_points(
+            self, X, y, order="C", copy=True, **options
+        )  # nobody else holds the rows
         weights, all_points = validation.check_weights(sample_weight, X), X
         if weights is not None:
             kept = weights > 0
             X, y, weights = rows_of(X, kept), y[kept], weights[kept]
         self.classes_, codes = validation.class_numbers(y, self)
-        self._choose(Labelled(X, codes, len(self.classes_), weights), all_points, own=validation.is_new(X, given))
+        self._choose(Labelled(X, codes, len(self.classes_), weights), all_points)
         return self
 
-    def _choose(self, labelled: Labelled, all_points, *, own: bool) -> None:
+    def _choose(self, labelled: Labelled, all_points) -> None:
         """Choose the covariance and hold the points; `all_points` are those that the user gave, for messages."""
         self.mean_ = class_values(self.mean, self.classes_, "mean", default=0.0)
         shift = self._log_weights(labelled.y, labelled.weights)
@@ -484,7 +489,7 @@ class LGCPClassifier(
         with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": all_points}):
             share = some.counts.sum() / labelled.counts.sum()
             kernels = self._mixed(some, share) if self.selection == "mixture" else self._chosen(some)
-            rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from, own=own)
+            rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from)
             self._hold(rows, kernels)
             self._shift(shift)
             self._show()
@@ -566,10 +571,10 @@ class LGCPClassifier(
 
     def _fit_distributions(self, X, distributions: NDArray, classes: NDArray):
         """Store points with a weight for every class under the unchanged kernel."""
-        X = validation.check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = validation.check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", copy=True)
         self.classes_ = classes
         self.mean_ = class_values(self.mean, classes, "mean", default=0.0)
-        rows = TrainingRows.of(X, distributions.argmax(axis=1), distributions, None, own=False)
+        rows = TrainingRows.of(X, distributions.argmax(axis=1), distributions, None)
         self._hold(rows, self._given_kernels())
         return self
 
@@ -621,7 +626,7 @@ class LGCPClassifier(
                 return state
             rows, mixture = whole["_training"].rows, whole["_training"].mixture
             # `forget` may overwrite rows where they are, unless they are those of a mixture.
-            X = rows.X.copy() if mixture is None and rows.can_be_overwritten else rows.X
+            X = rows.X.copy() if mixture is None and rows.dense else rows.X
         held = {"X_fit_": X, "y_fit_": rows.y, "_weights": rows.weights}
         return {**state, **held, **({} if rows.chosen_from.all() else {"_chosen_from": rows.chosen_from})}
 
@@ -630,7 +635,7 @@ class LGCPClassifier(
         super().__setstate__({name: value for name, value in state.items() if name not in held})
         if "X_fit_" in held:
             chosen_from = held.get("_chosen_from")
-            rows = TrainingRows.of(held["X_fit_"], held["y_fit_"], held["_weights"], chosen_from, own=False)
+            rows = TrainingRows.of(held["X_fit_"], held["y_fit_"], held["_weights"], chosen_from)
             self._hold(rows, class_kernels(self.kernel_, self._class_names))
 
     @property

@@ -166,7 +166,7 @@ def separate_labels(y, missing_label, X) -> tuple[NDArray, NDArray]:
                 f"y holds {_shown(y[row])} in row {row}, but missing_label is {missing_label!r}: give "
                 "missing_label=None if that stands for unknown"
             )
-        missing = np.array([_equal(label, missing_label) for label in _listed(y)], dtype=bool)
+        missing = _marked(y, missing_label)
     return _usable(y, ~missing), ~missing
 
 
@@ -290,6 +290,13 @@ def _is_blank(label) -> bool:
         return bool(label != label)
     except (ArithmeticError, TypeError, ValueError):  # no single value
         return False
+
+
+def _marked(y: NDArray, missing_label) -> NDArray:
+    """Where labels are the mark of unknown ones."""
+    if y.dtype.kind == "i" and type(missing_label) is int and abs(missing_label) <= np.iinfo(y.dtype).max:
+        return y == missing_label
+    return np.array([_equal(label, missing_label) for label in _listed(y)], dtype=bool)
 
 
 def _equal(label, missing_label) -> bool:
@@ -442,8 +449,11 @@ def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
         if columns is not None:
             estimator.columns_ = columns
         return columns
-    columns, points = estimator.columns_, getattr(estimator, "X_fit_", None)
-    if columns is not None or not isinstance(points, np.ndarray) or not has_blanks(X):
+    columns = estimator.columns_
+    if columns is not None or not has_blanks(X):
+        return columns
+    points = getattr(estimator, "X_fit_", None)  # it may have to be put together from many blocks
+    if not isinstance(points, np.ndarray):
         return columns
     validate_data(estimator, X, reset=False, skip_check_array=True)
     names = getattr(estimator, "feature_names_in_", range(points.shape[1]))
@@ -482,11 +492,6 @@ def check_labelled_points(estimator, X, y, **options) -> tuple[Any, NDArray]:
     """Points as from `check_points`, and one known label for each."""
     X = check_points(estimator, X, **options)
     return X, complete_labels(y, X, estimator)
-
-
-def is_new(X, given) -> bool:
-    """Whether checked points are in an array that nobody else holds."""
-    return isinstance(X, np.ndarray) and X is not given and X.flags.owndata
 
 
 def check_share(name: str, value) -> None:

@@ -28,7 +28,7 @@ from scipy.special import softmax
 
 from coxfield.engine.weights import whole_rows
 from coxfield.field.chains import FieldSampler, State, draw
-from coxfield.field.rows import CouplingRows, coupling_rows
+from coxfield.field.edges import CouplingRows, coupling_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,8 +27,7 @@ import numpy as np
 
 from coxfield.field.chains import FieldSampler, State
 from coxfield.field.edges import NEIGHBOURS, Edges, couple, first_pairs
-from coxfield.field.maxflow import min_cut
-from coxfield.field.mincut import TwoClasses, minimise
+from coxfield.field.mincut import TwoClasses, min_cut, minimise
 from coxfield.field.solve import expand, gains, in_turn
 
 if TYPE_CHECKING:

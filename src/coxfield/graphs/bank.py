@@ -8,17 +8,21 @@ the lengths of its rows. So new labels cost one thin product per member.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import linalg
 from sklearn.cluster import KMeans
 
 from coxfield.graphs.neighbours import EdgeRule
 from coxfield.graphs.spectrum import Heat, time_of_rank
+from coxfield.utils.numbers import power_of_two
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from coxfield.graphs.spectrum import Axes, Modes
@@ -47,6 +51,10 @@ ROUND_AXES = 256  # likewise for round components
 SAMPLE = 5000  # points to which Gaussian mixtures are fitted
 STEPS = 40  # of the EM algorithm, at most
 SETTLED = 3e-4  # nats per point that a step gains when it is the last
+BLUR = 1e-5  # of the squares of two points: below it, their squared distance in single precision is rounding
+LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which clusters are mixed, and kriging is
+NUGGET = 1.0  # variance of the noise in kriging, relative to that of the covariance
+LEAST_FREEDOM = 1e-9  # of a label: what its leverage leaves
 RIDGE = 1e-3  # of the mean variance, added to variances of components
 
 
@@ -64,6 +72,8 @@ class Member:
     """Whether it takes negative values, so that class means are used instead of sums: without mode 0, or linear."""
     view: int = 0
     """Index of the units in which points are compared."""
+    kriged: bool = False
+    """Whether it predicts by kriging instead of class sums."""
 
 
 def n_modes(n_points: int, n_classes: int) -> int:
@@ -96,6 +106,11 @@ class Given:
     def indicators(self) -> NDArray:
         """The weight where a labelled point has the class, else 0, shape (n_labelled, n_classes)."""
         return np.eye(self.n_classes)[self.y] * self.counted[:, None]
+
+    @property
+    def many(self) -> bool:
+        """Whether leave-one-out is sure enough to choose among more members."""
+        return len(self.y) >= max(LEAST_MIXED, MIXED_PER_CLASS * self.n_classes)
 
     @property
     def judged(self) -> Judged:
@@ -138,11 +153,27 @@ class MemberSums:
     """Class sums of one member."""
 
     whole: NDArray
-    """At all points, shape (n, n_classes)."""
+    """At all points, shape (n, n_classes); classes are contiguous, so that largest classes are found fast."""
     left_out: NDArray
     """At the labelled points without themselves, shape (n_labelled, n_classes)."""
     directions: NDArray
     """What features are multiplied with to give class sums, shape (n_features, n_classes)."""
+
+
+@dataclass(frozen=True)
+class Kriged:
+    """Likewise what kriging predicts: the mean of a Gaussian process given the labels, 1 for the class and 0 else."""
+
+    left_out: NDArray
+    directions: NDArray
+    block: Block
+    number: int
+    """Of the member in its block."""
+
+    @cached_property
+    def whole(self) -> NDArray:
+        """Formed only for members that are chosen."""
+        return self.block.at_all([self.number], [self.directions])[0]
 
 
 @dataclass(frozen=True)
@@ -165,8 +196,36 @@ class Block:
         """Features of a member at some points."""
         return self.base[rows] * self.weights[m] * self.inverse[m, rows, None]
 
-    def sums(self, m: int, given: Given) -> MemberSums:
-        """Class sums of a member, or class means, without forming the features of all points.
+    def sums(self, given: Given) -> list[MemberSums]:
+        """Class sums of all members, or class means, without forming the features of all points."""
+        if not self.members:
+            return []
+        left_out, directions = zip(*(self._of_labelled(m, given) for m in range(len(self.members))), strict=True)
+        return list(map(MemberSums, self.at_all(range(len(self.members)), directions), left_out, directions))
+
+    def at_all(self, members: Sequence[int], directions: Sequence[NDArray]) -> NDArray:
+        """Products of the features of some members with directions, shape (members, n, n_classes)."""
+        numbers = list(members)
+        weighted = [(self.weights[m][:, None] * one).T for m, one in zip(numbers, directions, strict=True)]
+        whole = (np.concatenate(weighted) @ self.base.T).reshape(len(numbers), -1, len(self.base))
+        whole *= self.inverse[numbers][:, None, :]
+        return whole.transpose(0, 2, 1)
+
+    def kriged(self, given: Given) -> list[tuple[Member, Kriged]]:
+        """Members of graphs and linear ones, by kriging."""
+        targets, noise = np.eye(given.n_classes)[given.y] - 1 / given.n_classes, NUGGET / given.counted
+        found = []
+        for m, member in enumerate(self.members):
+            if member.source > TIED:
+                own = self.features(m, given.rows).astype(float)
+                directions, leverages = _ridge(own, targets, noise)
+                left_out = (own @ directions - leverages * targets) / np.maximum(1 - leverages, LEAST_FREEDOM)
+                kriged = Kriged(left_out, directions.astype(self.base.dtype), self, m)
+                found.append((replace(member, kriged=True), kriged))
+        return found
+
+    def _of_labelled(self, m: int, given: Given) -> tuple[NDArray, NDArray]:
+        """Class sums at the labelled points without themselves, and what features are multiplied with.
 
         Means are sums divided by the number of points in the class. The number leaves out the point itself where the
         sum does. A covariance that takes negative values would favour the larger class on both sides. Other sums are
@@ -177,9 +236,18 @@ class Block:
         directions = own.T @ indicators
         left_out = own @ directions - indicators * np.einsum("ij,ij->i", own, own)[:, None]
         left_out = left_out / _or_one(given.counts - given.indicators) ** power
-        directions = directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
-        whole = (self.base @ (self.weights[m][:, None] * directions)) * self.inverse[m][:, None]
-        return MemberSums(whole, left_out.astype(float), directions)
+        return left_out.astype(float), directions / (_or_one(given.counts) ** power).astype(self.base.dtype)
+
+
+def _ridge(features: NDArray, targets: NDArray, noise: NDArray) -> tuple[NDArray, NDArray]:
+    """Coefficients of ridge regression with a noise variance per point, and leverages; in the smaller of two forms."""
+    n, k = features.shape
+    if n <= k:
+        inverse = np.linalg.inv(features @ features.T + np.diag(noise))
+        return features.T @ (inverse @ targets), (1 - noise * np.diag(inverse))[:, None]
+    weighted = features / noise[:, None]
+    inverse = np.linalg.inv(features.T @ weighted + np.eye(k))
+    return inverse @ (weighted.T @ targets), np.einsum("ij,ij->i", weighted @ inverse, features)[:, None]
 
 
 def _or_one(counts: NDArray) -> NDArray:
@@ -220,37 +288,25 @@ class Clusters:
     member: Member
     axes: NDArray
     """Numbers of the principal axes that are used."""
-    rotation: NDArray | None
-    """What coordinates are multiplied with to make components round; None if they are."""
-    means: NDArray
-    """Of the components, shape (components, axes)."""
-    variances: NDArray
-    shares: NDArray
+    unit: float
+    """A power of two by which coordinates are divided, so that their squares are numbers."""
+    coefficients: NDArray
+    """Log densities are the products of these with z, |z|^2 and 1, shape (axes + 2, components)."""
 
     @property
     def name(self) -> str:
         """What users see."""
-        return f"{len(self.means)} clusters, {'round' if self.rotation is None else 'of one shape'}"
+        return f"{self.coefficients.shape[1]} clusters, {'of one shape' if self.member.source == TIED else 'round'}"
 
     def probabilities(self, coordinates: NDArray) -> NDArray:
         """Probabilities of the components, from coordinates along the principal axes."""
-        z = coordinates[:, self.axes]
-        return self._at(z if self.rotation is None else z @ self.rotation.astype(z.dtype))[0].astype(z.dtype)
+        z = coordinates[:, self.axes] / coordinates.dtype.type(self.unit)
+        return _responsibilities(_with_squares(z), self.coefficients.astype(z.dtype))[0]
 
     def block(self, coordinates: NDArray) -> Block:
         """Its covariance at all points."""
-        return Block((self.member,), self.probabilities(coordinates), np.ones((1, len(self.means)), coordinates.dtype))
-
-    def _at(self, z: NDArray) -> tuple[NDArray, float]:
-        """Probabilities of round components at points, and the mean log density up to a constant."""
-        squares = np.einsum("ij,ij->i", z, z)[:, None] - 2 * z @ self.means.T.astype(z.dtype)
-        squares = np.maximum(squares + np.einsum("ij,ij->i", self.means, self.means), 0)
-        logs = np.log(self.shares) - z.shape[1] / 2 * np.log(self.variances) - squares / (2 * self.variances)
-        largest = logs.max(axis=1, keepdims=True)
-        found = np.exp(logs - largest)
-        totals = found.sum(axis=1, keepdims=True)
-        found /= totals
-        return found, float((largest + np.log(totals)).mean())
+        found = self.probabilities(coordinates)
+        return Block((self.member,), found, np.ones((1, found.shape[1]), found.dtype))
 
 
 def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clusters]:
@@ -258,43 +314,99 @@ def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clust
     n = len(coordinates)
     leading = np.argsort(-axes.variances, kind="stable")
     leading = leading[axes.variances[leading] > 0][:ROUND_AXES]
-    some = np.asarray(coordinates[:: -(-n // SAMPLE), leading], dtype=float)
+    if not len(leading):
+        return []
+    unit = power_of_two(float(np.sqrt(axes.variances[leading[0]])))
+    some = np.asarray(coordinates[:: -(-n // SAMPLE), leading] / unit, dtype=np.float32)
+    counts = [count for count in (n_classes * multiple for multiple in COMPONENTS) if count * PER_COMPONENT <= len(some)]
+    centres = _spread_out(some, max(counts, default=0))
     found = []
-    for count in (n_classes * multiple for multiple in COMPONENTS):
-        if count * PER_COMPONENT > len(some) or len(leading) == 0 or len(np.unique(some, axis=0)) < count:
+    for count in counts:
+        if count > len(centres):
             break
-        start = KMeans(count, n_init=1, max_iter=10, random_state=0).fit(some).labels_
-        found.append(_expectation_maximisation(some[:, :TIED_AXES], np.eye(count)[start], leading[:TIED_AXES], TIED))
-        found.append(_expectation_maximisation(some, np.eye(count)[start], leading, ROUND))
+        nearest = KMeans(count, init=centres[:count], n_init=1, max_iter=10).fit(some).labels_
+        start = np.eye(count, dtype=np.float32)[nearest]
+        for source, most in ((TIED, TIED_AXES), (ROUND, ROUND_AXES)):
+            rank, coefficients = _expectation_maximisation(some[:, :most], start, source)
+            found.append(Clusters(Member(source, rank, count, False), leading[:most], unit, coefficients))
     return found
 
 
-def _expectation_maximisation(z: NDArray, parts: NDArray, axes: NDArray, source: int) -> Clusters:
-    """A mixture from first probabilities of its components at points."""
-    d, before = z.shape[1], -np.inf
-    ridge, squares = RIDGE * z.var(axis=0).mean(), np.einsum("ij,ij->i", z, z)
-    rotation, white = None, z
+def _spread_out(z: NDArray, count: int) -> NDArray:
+    """Points that are far from each other, by greedy k-means++; fewer if there are fewer different ones.
+
+    The first of them are such points too. So one sequence serves mixtures of all sizes.
+    """
+    rng, squares = np.random.default_rng(0), np.einsum("ij,ij->i", z, z)
+    nearest, chosen = np.full(len(z), np.inf), [int(rng.integers(len(z)))] if count else []
+    while chosen:
+        nearest = np.minimum(nearest, _squared_distances(z, squares, chosen[-1:])[:, 0])
+        total = np.cumsum(nearest, dtype=float)
+        if len(chosen) == count or total[-1] <= 0:
+            break
+        drawn = np.searchsorted(total, rng.random(2 + int(np.log(count))) * total[-1], side="right")
+        drawn = np.minimum(drawn, len(z) - 1)
+        left = np.minimum(nearest[:, None], _squared_distances(z, squares, drawn)).sum(axis=0, dtype=float)
+        chosen.append(int(drawn[left.argmin()]))
+    return z[chosen]
+
+
+def _squared_distances(z: NDArray, squares: NDArray, rows) -> NDArray:
+    """Squared distances of all points from some, 0 where rounding is all that is left."""
+    found = squares[:, None] - 2 * (z @ z[rows].T) + squares[rows]
+    found[found <= BLUR * (squares[:, None] + squares[rows])] = 0
+    return found
+
+
+def _with_squares(z: NDArray) -> NDArray:
+    """Points with two more columns: |z|^2 and 1."""
+    return np.column_stack([z, np.einsum("ij,ij->i", z, z), np.ones(len(z), z.dtype)])
+
+
+def _responsibilities(wide: NDArray, coefficients: NDArray, room: NDArray | None = None) -> tuple[NDArray, float]:
+    """Probabilities of the components at points, and the mean log density; `room` is overwritten with the former."""
+    logs = np.matmul(wide, coefficients, out=room)
+    largest = logs.max(axis=1, keepdims=True)
+    logs -= largest
+    found = np.exp(logs, out=logs)
+    totals = found.sum(axis=1, keepdims=True)
+    found /= totals
+    return found, float(np.mean(largest + np.log(totals), dtype=float))
+
+
+def _expectation_maximisation(z: NDArray, parts: NDArray, source: int) -> tuple[float, NDArray]:
+    """The effective rank and the coefficients of a mixture, from first probabilities of its components at points."""
+    wide, before, room = _with_squares(z), -np.inf, np.empty_like(parts)
+    moments = (z.T @ z).astype(float) / len(z)
+    ridge = RIDGE * float(z.var(axis=0, dtype=float).mean())
+    step = _tied_step if source == TIED else _round_step
     for _ in range(STEPS):
-        counts = parts.sum(axis=0) + np.finfo(float).tiny
-        means, variances = parts.T @ z / counts[:, None], np.ones(len(counts))
-        if source == TIED:
-            rotation = _whitening((z.T @ z - (means.T * counts) @ means) / len(z), ridge)
-            white, means = z @ rotation, means @ rotation
-        else:
-            variances = np.maximum(parts.T @ squares / counts - np.einsum("ij,ij->i", means, means), 0) / d + ridge
-        gram = parts.T @ parts
-        rank = CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum())
-        member = Member(source, rank, len(counts), False)
-        found = Clusters(member, axes, rotation, means, variances, counts / counts.sum())
-        parts, density = found._at(white)
-        density += 0.0 if rotation is None else float(np.linalg.slogdet(rotation)[1])
-        if density - before < SETTLED:
+        coefficients, constant = step((parts.T @ wide).astype(float), ridge, moments)
+        parts, density = _responsibilities(wide, coefficients.astype(z.dtype), room)
+        if density + constant - before < SETTLED:
             break
-        before = density
-    return found
+        before = density + constant
+    gram = (parts.T @ parts).astype(float)
+    return CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum()), coefficients
 
 
-def _whitening(covariance: NDArray, ridge: float) -> NDArray:
-    """What makes a covariance matrix the identity, after `ridge` is added to its diagonal."""
-    values, vectors = np.linalg.eigh(covariance)
-    return vectors / np.sqrt(np.maximum(values, 0) + ridge)
+def _round_step(sums: NDArray, ridge: float, moments: NDArray) -> tuple[NDArray, float]:
+    """Coefficients of round components from their sums of z, |z|^2 and 1."""
+    counts, d = sums[:, -1] + np.finfo(float).tiny, len(moments)
+    means = sums[:, :-2] / counts[:, None]
+    lengths = np.einsum("ij,ij->i", means, means)
+    variances = np.maximum(sums[:, -2] / counts - lengths, 0) / d + ridge
+    logs = np.log(counts / counts.sum()) - d / 2 * np.log(variances) - lengths / (2 * variances)
+    return np.vstack([means.T / variances, -0.5 / variances, logs]), 0.0
+
+
+def _tied_step(sums: NDArray, ridge: float, moments: NDArray) -> tuple[NDArray, float]:
+    """Likewise for components with one covariance matrix; its part of the mean log density is the same for all."""
+    counts = sums[:, -1] + np.finfo(float).tiny
+    means = sums[:, :-2] / counts[:, None]
+    within = moments - (means.T * counts) @ means / counts.sum() + ridge * np.eye(len(moments))
+    factor = linalg.cho_factor(within, lower=True)
+    slopes = linalg.cho_solve(factor, means.T)
+    logs = np.log(counts / counts.sum()) - np.einsum("ij,ji->i", means, slopes) / 2
+    half = np.log(np.diag(factor[0])).sum() + np.trace(linalg.cho_solve(factor, moments)) / 2
+    return np.vstack([slopes, np.zeros(len(counts)), logs]), -float(half)

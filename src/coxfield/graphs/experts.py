@@ -7,7 +7,8 @@ combines the class sums S_m of the members:
    the probability that it gives to each label from the others, by leave-one-out. The other is a prior exp(-R / n),
    where R is its effective rank and n the number of labels: few labels cannot fill many modes. With one label per class
    leave-one-out says nothing, and the prior decides.
-2. `Blend`: one covariance that is a mixture of the members, by the concave problem of leave-one-out.
+2. `Blend`: one covariance that is a mixture of the members, by the concave problem of leave-one-out. If labels are
+   many, it also mixes what members say by kriging.
 3. `SupervisedExpert`: a classifier that sees the labelled points alone.
 
 `stack` finds the weights of the experts that make the labels most probable, each from the others. The prior is worth
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.bank import Given, Judged, Member, MemberSums
+    from coxfield.graphs.bank import Given, Judged, Kriged, Member, MemberSums
 
 
 STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
@@ -44,7 +45,6 @@ ROWS = 4096  # points at a time, so that what is added up stays near the process
 VANISHED = 1e-30  # spread of class sums that say nothing; covariances have a variance of 1
 NEGLIGIBLE = 1e-4  # a weight that no probability shows
 PRIOR = 10.0  # labels that the prior of the stacking weights is worth
-LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which the second expert may mix clusters
 MOST_ALONE = 0.25  # prior weight of the third expert, at most; a third of all harms pictures with few labels
 HALF_ALONE = 20.0  # labels per class at which its prior weight would be a quarter
 REFUTED = 0.85  # of its prior weight: with less, the third expert is not heard
@@ -78,7 +78,7 @@ class Average:
 
     def probabilities(self, sums: Sequence[NDArray]) -> NDArray:
         """The average over members and strengths; `sums` has the class sums of each member."""
-        total = np.zeros(sums[0].shape)
+        total = np.zeros(sums[0].shape, order="F")
         for part in gen_batches(len(total), ROWS) if len(total) else ():
             for m in self.members.tolist():
                 self._add(total[part], m, sums[m][part])
@@ -103,7 +103,7 @@ class Average:
                 total += powers * (weights[s] / (powers @ factors))[:, None]
 
 
-def average(sums: Sequence[MemberSums], ranks: NDArray, given: Given, mean: NDArray) -> Average:
+def average(sums: Sequence[MemberSums | Kriged], ranks: NDArray, given: Given, mean: NDArray) -> Average:
     """Weigh all members at all strengths.
 
     Parameters
@@ -134,7 +134,7 @@ def _spread(sums: NDArray) -> float:
     return spread if spread > least else np.inf
 
 
-def _log_likelihoods(sums: MemberSums, strengths: NDArray, given: Given, mean: NDArray) -> NDArray:
+def _log_likelihoods(sums: MemberSums | Kriged, strengths: NDArray, given: Given, mean: NDArray) -> NDArray:
     """Log probability of the labels that can be judged, each from the others, for each strength."""
     judged = given.judged
     if not len(judged):
@@ -159,7 +159,7 @@ class Blend:
         return softmax(scores, axis=1)
 
 
-def blend(sums: Sequence[MemberSums], given: Given, mean: NDArray, allowed: NDArray | None = None) -> Blend:
+def blend(sums: Sequence[MemberSums | Kriged], given: Given, mean: NDArray, allowed: NDArray | None = None) -> Blend:
     """The mixture that leave-one-out prefers. The class means stay: few labels do not tell how frequent classes are.
 
     Only labels that can be judged count; see `Judged`.
@@ -250,7 +250,7 @@ class Experts:
 
 def learn_experts(
     members: Sequence[Member],
-    sums: Sequence[MemberSums],
+    sums: Sequence[MemberSums | Kriged],
     given: Given,
     mean: NDArray,
     supervised: SupervisedExpert | None = None,
@@ -260,8 +260,8 @@ def learn_experts(
     Parameters
     ----------
     members : sequence of Member
-    sums : sequence of MemberSums
-        Class sums of each member.
+    sums : sequence of MemberSums or Kriged
+        Class sums of each member, and after them what members say by kriging. These are for the mixture only.
     given : Given
         The labelled points.
     mean : array of shape (n_classes,)
@@ -271,22 +271,23 @@ def learn_experts(
     """
     counts = given.counts + IMAGINED
     centre = mean + np.log(counts / counts.sum())
-    first = average(sums, np.array([member.rank for member in members]), given, centre)
+    plain = sum(not member.kriged for member in members)  # these come first
+    first = average(sums[:plain], np.array([member.rank for member in members[:plain]]), given, centre)
     second = None
     if len(given.judged):
         mixed = np.array([member.source > TIED for member in members])  # clusters need more labels
-        enough = len(given.y) >= max(LEAST_MIXED, MIXED_PER_CLASS * given.n_classes)
-        second = blend(sums, given, centre, None if enough else mixed)
+        second = blend(sums, given, centre, None if given.many else mixed)
     weights = _stacking_weights(first, second, supervised, sums, given)
-    alive = first.weights.any(axis=1) | (False if second is None else second.weights > 0)
-    kept = np.flatnonzero(alive).tolist()
     sharpness = agreement_sharpness(first, [one.whole for one in sums]) if second is None and len(given.y) else 1.0
+    silent = np.zeros((len(members) - plain, len(STRENGTHS)))
+    strengths, shares = (np.concatenate([part, silent]) for part in (first.strengths, first.weights))
+    kept = np.flatnonzero(shares.any(axis=1) | (False if second is None else second.weights > 0)).tolist()
     return Experts(
         tuple(members[m] for m in kept),
         tuple(sums[m].whole for m in kept),
         tuple(sums[m].left_out for m in kept),
         tuple(sums[m].directions for m in kept),
-        replace(first, strengths=first.strengths[kept], weights=first.weights[kept]),
+        replace(first, strengths=strengths[kept], weights=shares[kept]),
         None if second is None else replace(second, weights=second.weights[kept]),
         weights,
         sharpness,

@@ -44,13 +44,19 @@ WEAKEST = (
     1e-10  # edge weights of S below it do not join parts: at the longest times of `heat` they pass no heat to speak of
 )
 DAMPED = 0.05  # modes with 1 - lambda above it are those that last
+ROUNDING = 1e-14  # of eigenvalues
 LASTING = 1e-6  # largest value of a mode that belongs to one part
 HOPS = 4  # points that hang one by one on the others: how many in a row get all digits
-POWER = 4  # of (I + S) / 2 that ARPACK sees: its eigenvalues near 1 lie farther apart than those of S
-SPARSE = 20  # neighbours per point up to which more products cost less than more steps of ARPACK
+EDGE = 1.5  # times the modes that are wanted: so many have eigenvalues above the edge of the polynomial, about
+LANCZOS = 40  # steps that find it
+LEAST_LENGTH = 1e-6  # of a step of Lanczos that is not rounding
+HIGHEST_EDGE = 1 - 1e-4
+GAIN = 4.5  # logarithm of the polynomial at 1: more makes fewer steps, but each step costs more
+ABOVE = 1 + 1e-3  # values of the polynomial that belong to eigenvalues above the edge
+SPACE = 1.5  # vectors that ARPACK holds, times the modes that are wanted
+LEAST_SPACE = 80
 RESTARTS = 300  # of ARPACK; usually a few are enough. Modes that take more belong to islands of a few points.
-LEAST_SPACE = 80  # vectors that ARPACK holds at least
-PRODUCTS = 600  # with a graph that a typical search takes
+PRODUCTS = 150  # with a polynomial of a graph that a typical search takes
 TOLERANCE = {
     np.dtype(np.float64): 0.0,
     np.dtype(np.float32): 1e-5,
@@ -83,7 +89,7 @@ def lowest_modes(affinity: sparse.csr_array, count: int, step: Callable[[], None
     """The `count` lowest modes of a symmetric graph, or all if it has no more points.
 
     A point without neighbours is a mode of its own with value 1, and has no part in mode 0. `step` is called after each
-    product with the graph; see `PRODUCTS`.
+    product with a polynomial of the graph; see `PRODUCTS`.
 
     Examples
     --------
@@ -100,8 +106,8 @@ def lowest_modes(affinity: sparse.csr_array, count: int, step: Callable[[], None
         return _cleared(walk, _dense(walk, first, min(count, n)))
     parts = _parts(walk, first, count)
     found = np.concatenate([parts, _others(walk, parts, count - parts.shape[1], step)], axis=1)
-    modes = _cleared(walk, _rotated(walk, first, found))
-    return Modes(modes.values, modes.vectors.astype(_precision(n), copy=False))
+    modes, precision = _rotated(walk, first, found), _precision(n)
+    return _cleared(walk.astype(precision), Modes(modes.values, modes.vectors.astype(precision, copy=False)))
 
 
 def _precision(n: int) -> np.dtype:
@@ -154,33 +160,76 @@ def _parts(walk: sparse.csr_array, first: NDArray, count: int) -> NDArray:
 
 
 def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[], None] | None) -> NDArray:
-    """The lowest modes beside those of the parts, as columns, found by ARPACK."""
+    """The lowest modes beside those of the parts, as columns, found by ARPACK.
+
+    It sees a Chebyshev polynomial of S that is large above the values that are asked for, and between -1 and 1 below. If
+    fewer modes than that lie above, the values say so, and the search begins again with (I + S) / 2.
+    """
     n, dtype = len(parts), _precision(len(parts))
     if count < 1:
         return np.empty((n, 0))
     if not walk.nnz:  # every vector is a mode, and some versions of ARPACK stop at that
         return _beside(parts, count)
     walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
-    across = sparse.csr_array(parts.T)
-    power = POWER if walk.nnz <= SPARSE * n else 1
+    across, start = sparse.csr_array(parts.T), np.random.default_rng(0).standard_normal(n).astype(dtype)
+    space = min(n - 1, max(int(SPACE * count), LEAST_SPACE))
 
-    def without_parts(vector: NDArray) -> NDArray:
-        vector = vector.ravel()
-        vector = vector - parts @ (across @ vector)  # their value here is 0, and is not looked for
-        for _ in range(power):
-            vector = (vector + walk @ vector) / 2
-        if step is not None:
-            step()
-        return vector - parts @ (across @ vector)
+    def search(polynomial: Callable[[NDArray], NDArray]) -> tuple[NDArray, NDArray]:
+        def without_parts(vector: NDArray) -> NDArray:
+            vector = vector.ravel()
+            vector = polynomial(vector - parts @ (across @ vector))  # their value here is 0, and is not looked for
+            if step is not None:
+                step()
+            return vector - parts @ (across @ vector)
 
-    operator = LinearOperator(walk.shape, matvec=without_parts, dtype=dtype)
-    start = np.random.default_rng(0).standard_normal(n).astype(dtype)
-    space = min(n - 1, max(2 * count + 1, LEAST_SPACE))
-    try:
-        _, vectors = eigsh(operator, count, which="LA", v0=start, ncv=space, tol=TOLERANCE[dtype], maxiter=RESTARTS)
-    except ArpackNoConvergence as stopped:
-        vectors = stopped.eigenvectors  # fewer modes, but right ones
+        operator = LinearOperator(walk.shape, matvec=without_parts, dtype=dtype)
+        try:
+            return eigsh(operator, count, which="LA", v0=start, ncv=space, tol=TOLERANCE[dtype], maxiter=RESTARTS)
+        except ArpackNoConvergence as stopped:
+            return stopped.eigenvalues, stopped.eigenvectors  # fewer modes, but right ones
+
+    values, vectors = search(_chebyshev(walk, _edge(walk, start, EDGE * count + parts.shape[1])))
+    if not (values > ABOVE).all():
+        values, vectors = search(lambda vector: (vector + walk @ vector) / 2)
     return vectors.astype(float)
+
+
+def _edge(walk: sparse.csr_array, start: NDArray, rank: float) -> float:
+    """What about `rank` eigenvalues of S exceed.
+
+    Lanczos steps from a random vector give places and weights of a quadrature, which count eigenvalues.
+    """
+    v, last, length = start / np.linalg.norm(start), np.zeros_like(start), walk.dtype.type(0)
+    diagonal, beside = [], []
+    for _ in range(LANCZOS):
+        w = walk @ v - length * last
+        diagonal.append(v @ w)
+        w -= diagonal[-1] * v
+        length = np.linalg.norm(w)
+        if length <= LEAST_LENGTH:  # there are no other eigenvalues
+            break
+        beside.append(length)
+        last, v = v, w / length
+    places, vectors = linalg.eigh_tridiagonal(diagonal, beside[: len(diagonal) - 1])
+    weights = len(start) * vectors[0, ::-1].astype(float) ** 2
+    return float(np.interp(rank, np.cumsum(weights) - weights / 2, places[::-1]))
+
+
+def _chebyshev(walk: sparse.csr_array, edge: float) -> Callable[[NDArray], NDArray]:
+    """A Chebyshev polynomial of S, at most 1 in size from -1 to `edge`, and about e^GAIN at 1."""
+    edge = min(max(edge, -HIGHEST_EDGE), HIGHEST_EDGE)
+    degree = max(2, int(np.ceil(GAIN / np.arccosh((3 - edge) / (1 + edge)))))
+    slope, shift = walk.dtype.type(2 / (1 + edge)), walk.dtype.type((1 - edge) / (1 + edge))
+    once = sparse.csr_array(slope * walk + shift * sparse.eye_array(walk.shape[0], dtype=walk.dtype, format="csr"))
+    twice = 2 * once
+
+    def polynomial(vector: NDArray) -> NDArray:
+        before, now = vector, once @ vector
+        for _ in range(degree - 1):
+            before, now = now, twice @ now - before
+        return now
+
+    return polynomial
 
 
 def _beside(parts: NDArray, count: int) -> NDArray:
@@ -204,7 +253,9 @@ def _in_order(values: NDArray, vectors: NDArray, count: int) -> Modes:
     """The lowest modes from increasing eigenvalues of S, where that of mode 0 is 3 instead of 1."""
     values, vectors = values[::-1][:count].copy(), vectors[:, ::-1][:, :count]
     values[0] -= 2
-    return Modes(np.clip(1 - values, 0, 2), vectors)
+    values = np.clip(1 - values, 0, 2)
+    values[values < ROUNDING] = 0  # of the modes of parts; otherwise the longest times would show rounding
+    return Modes(values, vectors)
 
 
 def _cleared(walk: sparse.csr_array, modes: Modes) -> Modes:
@@ -215,10 +266,13 @@ def _cleared(walk: sparse.csr_array, modes: Modes) -> Modes:
     """
     shares = 1 - modes.values
     clear = shares > DAMPED
-    vectors = np.array(modes.vectors)
+    vectors, factors = modes.vectors[:, clear], (1 / shares[clear]).astype(modes.vectors.dtype)
     for _ in range(HOPS):
-        vectors[:, clear] = (walk @ vectors[:, clear]) / shares[clear]
-    return Modes(modes.values, vectors)
+        vectors = walk @ vectors
+        vectors *= factors
+    whole = np.array(modes.vectors)
+    whole[:, clear] = vectors
+    return Modes(modes.values, whole)
 
 
 def effective_rank(values: NDArray, time: float) -> float:

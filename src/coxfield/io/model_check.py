@@ -25,8 +25,12 @@ from coxfield import LGCPClassifier
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import BANKS, SELECTIONS
 from coxfield.estimators.tables import CYCLES, KINDS, RIDGE, Column, Joint, TableColumns
-from coxfield.io.model_data import FITTED, FUNCTIONS, KERNELS, NAMES, TRANSFORMERS
-from coxfield.io.requirements import (
+from coxfield.io.model_data import (
+    FITTED,
+    FUNCTIONS,
+    KERNELS,
+    NAMES,
+    TRANSFORMERS,
     Unsound,
     is_integer,
     is_number,
@@ -38,8 +42,7 @@ from coxfield.io.requirements import (
 )
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import Ladder, Member
-from coxfield.kernels.radial import Radial
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import Radial, recognise
 from coxfield.kernels.transforms import Beside, Transformer, Whitening
 
 PARAMETERS = tuple(LGCPClassifier().get_params(deep=False))
@@ -63,7 +66,7 @@ LADDER = {
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
 COUNTS = ("_changed", "_n_pilot", "_n_left_out", "_n_candidates")
 #: Likewise, from 0 to a largest one.
-NUMBERS = {"loo_error_": 1.0, **dict.fromkeys(("loo_log_loss_", "_largest_evidence", *COUNTS), np.inf)}
+NUMBERS = {"loo_error_": 1.0, **dict.fromkeys(("loo_log_loss_", "_largest_evidence", "_rate", *COUNTS), np.inf)}
 NEEDED = ("X_fit_", "y_fit_", "classes_", "mean_", "kernel_", "n_features_in_", "_weights")
 KNOWN = {*PARAMETERS, *NEEDED, *MODEL, *TABLES, *NUMBERS, "columns_", "feature_names_in_"}
 HEADER = ("version", "target", "features", "id_column")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.io.requirements import Unsound, is_text, quoted, require
+from coxfield.io.model_data import Unsound, is_text, quoted, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable

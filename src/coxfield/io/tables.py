@@ -19,8 +19,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coxfield.io.columns import Table, TableError, blank, is_writable, pl  # polars, or a sentence on how to get it
-from coxfield.io.marks import blanked
+from coxfield.io.columns import (  # polars, or a sentence on how to get it
+    Table,
+    TableError,
+    blank,
+    blanked,
+    is_writable,
+    pl,
+)
 from coxfield.utils.whole_files import whole_file
 
 if TYPE_CHECKING:

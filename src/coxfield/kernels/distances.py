@@ -126,11 +126,6 @@ def _row_products(a, b) -> Any:
     return np.einsum("ij,ij->i", a, b) if isinstance(a, np.ndarray) else Library.of(a).xp.vecdot(a, b)
 
 
-def is_view(X) -> bool:
-    """Whether points are held by a larger array, which may have other rows."""
-    return not sparse.issparse(X) and not is_foreign(X) and X.base is not None
-
-
 def centre(X) -> NDArray | None:
     """The mean of all rows, for `place`; None for sparse rows, because moving them would make them dense."""
     if sparse.issparse(X):
@@ -375,7 +370,10 @@ class ScaledPoints:
         return len(self.rows)
 
     def __getitem__(self, rows) -> Self:
-        return replace(self, rows=self.rows[rows], points=self.points[rows])
+        X, held = self.X, self.rows[rows]
+        if not isinstance(rows, slice) and len(held) < X.shape[0]:  # hold nothing of the others
+            X, held = rows_of(X, held), np.arange(len(held))
+        return replace(self, X=X, rows=held, points=self.points[rows])
 
     @property
     def dtype(self) -> np.dtype:

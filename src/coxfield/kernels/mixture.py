@@ -84,7 +84,7 @@ def lose(points: MixturePoints, places: NDArray, X: Any, counts: NDArray | None)
     stay, gone = points[kept], points[places]
     weights = np.ones(len(points)) if counts is None else counts
     left = tuple(
-        replace(old, points=old.points.alone(), known=_less(old, lost, weights[kept], weights[places]))
+        replace(old, known=_less(old, lost, weights[kept], weights[places]))
         for old, lost in zip(stay.ladders, gone.ladders, strict=True)
     )
     return points.covariance.over(X, None if counts is None else counts[kept], kept, left)
@@ -144,6 +144,13 @@ class Mixture:
         return tuple(ladder for ladder in self.ladders if not ladder.free)
 
     @property
+    def tied_log_densities(self) -> list[NDArray] | None:
+        """log q of the reference points for each of the `tied` ladders, if it is known."""
+        if self.log_densities is None:
+            return None
+        return [log_q for ladder, log_q in zip(self.ladders, self.log_densities, strict=True) if not ladder.free]
+
+    @property
     def support(self) -> NDArray:
         """Whether each reference point has a free weight."""
         weights = [ladder.point_weights for ladder in self.ladders if ladder.point_weights is not None]
@@ -196,10 +203,13 @@ class Mixture:
         new.__dict__["_anchor"] = bound  # as long as nobody asks for them, reference points need not be held twice
         return MixturePoints(new, bound, np.arange(len(origin)), learned=True)
 
-    def reweighed(self, weights: Sequence[NDArray]) -> Mixture:
-        """The same members with other weights: an array of shape (F, A) for each ladder."""
-        held = zip(self.ladders, weights, strict=True)
-        return self._with_ladders(replace(ladder, weights=each) for ladder, each in held)
+    def reweighed(self, weights: Sequence[NDArray], point_weights: Sequence[NDArray] = ()) -> Mixture:
+        """The same members with other weights: an array of shape (F, A) for each tied ladder, (F, n) for free ones."""
+        tied, free = iter(weights), iter(point_weights)
+        return self._with_ladders(
+            replace(ladder, point_weights=next(free)) if ladder.free else replace(ladder, weights=next(tied))
+            for ladder in self.ladders
+        )
 
     def counting(self, share: float) -> Mixture:
         """The same members if each point counts so much, in densities and in class sums.
@@ -217,14 +227,20 @@ class Mixture:
         )
 
     def at_powers(self, alphas: NDArray, floors: NDArray) -> Mixture:
-        """The same kernels at some powers of their densities, before the weights of these members are known."""
+        """The same tied kernels at some powers of their densities, before the weights of these members are known."""
         powers: dict[str, Any] = {"alphas": alphas, "floors": floors}
         shapes = ((ladder, np.zeros((len(ladder.factors), len(alphas)))) for ladder in self.ladders)
-        return self._with_ladders(replace(ladder, weights=weights, **powers) for ladder, weights in shapes)
+        return self._with_ladders(
+            ladder if ladder.free else replace(ladder, weights=weights, **powers) for ladder, weights in shapes
+        )
 
     def _with_ladders(self, ladders: Iterable[Ladder]) -> Mixture:
         """Other members on the same representations and length scales, so that points and densities are held."""
-        new, anchor = replace(self, ladders=tuple(ladders)), self.__dict__.get("_anchor")
+        ladders, known = tuple(ladders), self.log_densities
+        if known is not None:
+            both = zip(ladders, known, strict=True)
+            known = tuple(log_q if each.point_weights is None else each.point_weights for each, log_q in both)
+        new, anchor = replace(self, ladders=ladders, log_densities=known), self.__dict__.get("_anchor")
         if anchor is not None:
             held = zip(anchor, new.ladders, strict=True)
             new.__dict__["_anchor"] = tuple(replace(points, ladder=ladder) for points, ladder in held)

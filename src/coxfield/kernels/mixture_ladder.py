@@ -13,7 +13,7 @@ from coxfield.kernels.namespace import at_home, is_foreign, like, rows_of, to_nu
 from coxfield.kernels.radial import RadialPoints
 from coxfield.kernels.sklearn_tree import length_unit, rescale_length
 from coxfield.kernels.transforms import correction, reindexed
-from coxfield.utils.numbers import ORDINARY
+from coxfield.utils.numbers import ORDINARY, logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,8 +241,7 @@ def log_totals(rows: LadderPoints, reference: LadderPoints, weights: NDArray, om
     """`log_densities` of so few points that all their kernel values may be held at a time."""
     adder = _Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
     tops = rows.points.walk(reference.points, rows.ladder.factors, omitted, adder)
-    with np.errstate(divide="ignore"):  # a point without any other
-        return np.log(adder.sums) + tops
+    return logs_of(adder.sums) + tops  # a point without any other
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from coxfield.kernels.called import CalledSums
 from coxfield.kernels.mixture_ladder import LadderPoints, inverse, log_densities
 from coxfield.kernels.namespace import Library, cross_out, like, to_numpy
 from coxfield.kernels.protocol import Covariance, LogSums, Path, PlainPoints
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -186,15 +187,6 @@ class MixturePoints(PlainPoints):
         )
         return replace(self, ladders=moved)
 
-    def alone(self) -> MixturePoints:
-        """The points with their own rows of the data alone; these points, if the data have no other rows."""
-        own = [points.points.alone() for points in self.ladders]
-        if all(new is points.points for new, points in zip(own, self.ladders, strict=True)):
-            return self
-        return replace(
-            self, ladders=tuple(replace(points, points=new) for points, new in zip(self.ladders, own, strict=True))
-        )
-
     def at(self, X) -> MixturePoints:
         """Other points in the same representations."""
         return self._each(lambda points: points.at(X))
@@ -259,9 +251,8 @@ class MixturePoints(PlainPoints):
             ladder, others = points.ladder, columns.log_densities[k]
             tiles = points.points.log_tiles_at(columns.ladders[k].points, ladder.factors)
             if ladder.free:
-                with np.errstate(divide="ignore"):
-                    for logs, weights in zip(tiles, others, strict=True):
-                        np.logaddexp(found, logs + np.log(weights), out=found)
+                for logs, weights in zip(tiles, others, strict=True):
+                    np.logaddexp(found, logs + logs_of(weights), out=found)
                 continue
             for f, (logs, log_q) in enumerate(zip(tiles, self._precise(k), strict=True)):
                 for a in np.flatnonzero(ladder.weights[f]):
@@ -281,8 +272,9 @@ class MixturePoints(PlainPoints):
             yield from self.log_densities[k]
             return
         reference, counts = self.covariance.reference(k), self.covariance.counts
-        with np.errstate(divide="ignore"):  # a point that counts for nothing
-            log_counts = np.zeros(len(reference)) if counts is None else np.log(counts.astype(float))
+        log_counts = (
+            np.zeros(len(reference)) if counts is None else logs_of(counts.astype(float))
+        )  # a point that counts for nothing
         for logs in self.ladders[k].points.log_tiles_at(reference.points, reference.ladder.factors):
             if self.omitted is not None:
                 cross_out(logs, self.omitted, 0, -np.inf)

@@ -182,11 +182,6 @@ def doubled(X) -> Any:
     return library.xp.astype(X, library.double, copy=False)
 
 
-def copy_of(X) -> Any:
-    """A copy of an array of any library, or of a sparse array."""
-    return Library.of(X).xp.asarray(X, copy=True) if is_foreign(X) else X.copy()
-
-
 def rows_of(X, rows) -> Any:
     """Some rows of an array of any library, or of a sparse array: by a slice, by numbers, or by a mask of NumPy."""
     if not is_foreign(X):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 
 from coxfield.kernels.namespace import NUMPY, cross_out, doubled
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,20 +77,10 @@ class KernelPoints(Protocol):
         """Number of points."""
 
     def __getitem__(self, rows) -> Self:
-        """Some of the points, by a slice or an array of row numbers."""
+        """Some of the points, by a slice or an array of row numbers; the latter hold nothing of the others."""
 
     def at(self, X) -> Self:
         """Other points, in the same form as these."""
-
-    def alone(self) -> Self:
-        """The same points, holding nothing of the other rows of the data that they came from."""
-
-    @property
-    def erasable(self) -> bool:
-        """Whether `erase` can be called."""
-
-    def erase(self, rows: NDArray) -> None:
-        """Overwrite some points, here and in the data that they came from. They must not count in any sum."""
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Self:
         """The same points under the rescaled covariance."""
@@ -274,19 +265,6 @@ class PlainPoints:
         """NumPy."""
         return NUMPY
 
-    @property
-    def erasable(self) -> bool:
-        """No."""
-        return False
-
-    def alone(self) -> Self:
-        """The points themselves: they hold no other rows."""
-        return self
-
-    def erase(self, rows: NDArray) -> None:
-        """Not possible: a covariance may be asked for any of its points."""
-        raise NotImplementedError
-
     def links(self) -> sparse.csr_array | None:
         """None, because any two points may have a covariance that is not 0."""
         return None
@@ -308,8 +286,7 @@ class PlainPoints:
         tile = self.tile(columns).astype(float, copy=False)
         if leave_out is not None:
             tile = cross_out(tile, leave_out, 0, 0)
-        with np.errstate(divide="ignore"):
-            return np.log(tile)
+        return logs_of(tile)
 
     def walk(self: Any, columns: Any, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
         """One factor after the other, relative to the largest value of each row."""
@@ -365,7 +342,7 @@ def values(rows: KernelPoints, columns: KernelPoints) -> NDArray:
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from coxfield.kernels.recognise import recognise
+    >>> from coxfield.kernels.radial import recognise
     >>> points = recognise(2.0 * RBF(1.0), 1).bind(np.array([[0.0], [1.0]]))
     >>> values(points, points).round(4).tolist()
     [[2.0, 1.2131], [1.2131, 2.0]]

@@ -11,14 +11,13 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels
 
-from coxfield.kernels.called import nearest
+from coxfield.kernels.called import Called, nearest
 from coxfield.kernels.distances import (
     TOLERABLE,
     ScaledPoints,
     Stretch,
     capped,
     centre,
-    is_view,
     pair_sq_distances,
     place,
     product_error,
@@ -46,7 +45,16 @@ from coxfield.kernels.profiles import (
     differentiate,
 )
 from coxfield.kernels.protocol import Path, PlainPoints
-from coxfield.kernels.sklearn_tree import check_nonnegative, factorise, free_length_scales, length_unit, rescale
+from coxfield.kernels.sklearn_tree import (
+    check_hyperparameters,
+    check_kernel,
+    check_nonnegative,
+    check_variance,
+    factorise,
+    free_length_scales,
+    length_unit,
+    rescale,
+)
 from coxfield.utils.numbers import ORDINARY
 
 if TYPE_CHECKING:
@@ -56,7 +64,7 @@ if TYPE_CHECKING:
 
     from coxfield.kernels.distances import Points, RadialForm
     from coxfield.kernels.profiles import Profile
-    from coxfield.kernels.protocol import Sink
+    from coxfield.kernels.protocol import Covariance, Sink
 
 
 @dataclass(frozen=True)
@@ -77,7 +85,10 @@ class Radial:
 
     def bind(self, X, rows: NDArray | None = None) -> RadialPoints:
         """Scale the rows of X by the length scale, and move their mean to the origin."""
-        return RadialPoints.of(self, X, np.arange(X.shape[0]) if rows is None else rows, centre(X))
+        origin = centre(X)
+        if rows is not None and len(rows) < X.shape[0]:
+            X, rows = rows_of(X, rows), None
+        return RadialPoints.of(self, X, np.arange(X.shape[0]) if rows is None else rows, origin)
 
     def diagonal(self, X) -> NDArray:
         """The variance, for all rows."""
@@ -446,24 +457,8 @@ class RadialPoints(PlainPoints, ScaledPoints):
             points=self.points.joined(other.points),
         )
 
-    def alone(self) -> RadialPoints:
-        """The points with their own rows of the data alone; these points, if the data have no other rows.
-
-        An array that is a view of a larger one has other rows.
-        """
-        held = np.zeros(self.X.shape[0], bool)
-        held[self.rows] = True
-        if held.all() and not is_view(self.X):
-            return self
-        return replace(self, X=rows_of(self.X, self.rows), rows=np.arange(len(self.rows)))
-
-    @property
-    def erasable(self) -> bool:
-        """Whether points can be overwritten: in NumPy, unless they are sparse, where columns would tell of a row."""
-        return isinstance(self.points.coordinates, np.ndarray)
-
     def erase(self, rows: NDArray) -> None:
-        """Write zeros: the mean of all points, in these coordinates."""
+        """Overwrite some dense points of NumPy by their mean, here and in the data; they must not count any more."""
         self.X[self.rows[rows]] = 0
         self.points.coordinates[rows] = 0
         self.points.sq_norms[rows] = 0
@@ -556,3 +551,28 @@ def _values_at(covariance: RadialForm, d2: NDArray, factors: NDArray) -> Iterato
 def _floor_value(dtype) -> float:
     """exp of `log_floor`, as arrays have it to the last bit."""
     return float(np.exp(np.full(64, log_floor(dtype), dtype))[0])
+
+
+# From a kernel to a covariance: the fast path if the kernel allows it, otherwise calls of the kernel.
+
+
+def recognise(kernel, n_features: int) -> Covariance:
+    """The covariance of a kernel for data with `n_features` columns; anything else is refused.
+
+    Products of constants with one `RBF`, `Matern` or `RationalQuadratic` become `Radial`. Other kernels of scikit-learn
+    become `Called`. An object that can be bound to points is already a `Covariance` and is returned unchanged.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
+    >>> type(recognise(2.0 * RBF(1.0), 3)).__name__, type(recognise(DotProduct(), 3)).__name__
+    ('Radial', 'Called')
+    """
+    if hasattr(kernel, "bind"):
+        return kernel
+    check_kernel(kernel)
+    check_hyperparameters(kernel, n_features)
+    radial = Radial.of(kernel)
+    if radial is not None:
+        check_variance(radial.variance, kernel)
+    return radial or Called(kernel)

@@ -37,7 +37,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from coxfield.permanents.checks import check_alpha, check_covariances
+from coxfield.permanents.exact import check_alpha, check_covariances
+from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,8 +157,7 @@ def balanced_weights(B: NDArray, alpha: float, longest: int) -> CycleWeights:
 
 def _first_step(B: NDArray, alpha: float) -> NDArray:
     """One step of iterative scaling from weights 1 / alpha, by logarithms: a small alpha would overflow there."""
-    with np.errstate(divide="ignore"):
-        links = np.log(np.square(B).sum(axis=1))
+    links = logs_of(np.square(B).sum(axis=1))
     return -np.log(alpha) - np.logaddexp(0, links - np.log(alpha)) / 2
 
 
@@ -214,8 +214,7 @@ def log_permanent_ratio_cyclic(A, rows, diagonal, alpha=1.0, *, cycles=4) -> NDA
         )
     expansion = expand(A, alpha, check_cycles(cycles))
     rows = rows / expansion.scale  # in this unit Q neither overflows nor underflows
-    with np.errstate(divide="ignore"):
-        excess = np.log(np.einsum("ij,ij->i", rows @ expansion.paths(), rows))
+    excess = logs_of(np.einsum("ij,ij->i", rows @ expansion.paths(), rows))
     return np.logaddexp(np.log(alpha) + np.log(diagonal), excess)
 
 

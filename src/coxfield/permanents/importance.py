@@ -19,8 +19,8 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
-from coxfield.permanents.checks import check_alpha, check_covariances
-from coxfield.utils.numbers import whole_number
+from coxfield.permanents.exact import check_alpha, check_covariances
+from coxfield.utils.numbers import logs_of, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,8 +107,7 @@ def _draw(A: NDArray, alpha: float, n_samples: int, rng) -> tuple[NDArray, NDArr
         log_weights += np.where(opening, np.log(alpha), 0)
         remaining -= A[current]
         chosen, log_probability = _step(A, alpha, current, first, unused, remaining, rng)
-        with np.errstate(divide="ignore"):
-            log_weights += np.log(A[current, chosen]) - log_probability
+        log_weights += logs_of(A[current, chosen]) - log_probability
         images[each, current] = chosen
         opening, current = chosen == first, chosen
     return images, log_weights

@@ -8,7 +8,7 @@ paper. `label_distribution` is the distribution of labels that the paper's class
 from coxfield.geometry.window import PolygonWindow, Window
 from coxfield.process.densities import log_product_density
 from coxfield.process.fields import Grid, Intensity, sample_gaussian_field
-from coxfield.process.fitting import FitWarning
+from coxfield.process.fitting import Bootstrap, FitWarning
 from coxfield.process.goodness import (
     Envelope,
     FittedPermanental,
@@ -18,7 +18,6 @@ from coxfield.process.goodness import (
     residuals,
     third_order,
 )
-from coxfield.process.intervals import Bootstrap
 from coxfield.process.labels import (
     LabelDistribution,
     gp_classifier_prior,

@@ -9,7 +9,7 @@ kernel is the user's.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy.integrate import cumulative_trapezoid, trapezoid
 from scipy.interpolate import RegularGridInterpolator
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
+from scipy.stats import norm
 
 from coxfield.geometry.window import directions
 from coxfield.kernels.sklearn_tree import free_length_scales, rescale, values_of, variance_is_free
@@ -25,6 +26,7 @@ from coxfield.process.densities import check_in_dimension, check_kernel, varianc
 from coxfield.process.summaries import (
     STEPS,
     check_correction,
+    circle_shares,
     close_pairs,
     k_function,
     longest,
@@ -32,6 +34,7 @@ from coxfield.process.summaries import (
     sphere_size,
 )
 from coxfield.process.trend import ShiftedTrend, Trend, fit_trend, trend_grid
+from coxfield.progress import progress
 from coxfield.utils.numbers import positive_number
 
 if TYPE_CHECKING:
@@ -44,11 +47,14 @@ if TYPE_CHECKING:
     from coxfield.process.densities import Mean
     from coxfield.process.pattern import PointPattern
 
+    Draw = Callable[[float, float, int], list[PointPattern]]
+
 METHODS = ("contrast", "palm", "composite")
 STATISTICS = ("pcf", "K")
 VARIANCES = (1e-3, 10.0)  # of the log intensity; exp(10) is a pair correlation of 22,000
 SHORTEST = (0.01, 0.2)  # least and most of the lower bound of the correlation length, in units of the longest distance
 NEIGHBOURED = 20  # points that have a neighbour within the lower bound of the correlation length
+RADII = 65  # at which it is measured how much of the circles around points is in the window
 STARTS = (24, 16)  # lengths and variances from which the search begins
 
 
@@ -186,22 +192,26 @@ def contrast(r: NDArray, observed: NDArray, settings: Settings, dimension: int, 
 def _pair_likelihood(pattern: PointPattern, settings: Settings, trend: Trend | None, reach: float) -> Objective:
     r"""Minus the log likelihood of pairs closer than R, as if they were a Poisson process or a sample.
 
-    Pairs at distance r have the density :math:`M(r) g(r)`, where M(r) is the sphere times the integral of
-    :math:`\lambda(u) \lambda(u + h)` over the window, averaged over the directions of h. Palm likelihood (Tanaka, Ogata
-    and Stoyan, 2008) takes their number as Poisson, composite likelihood (Guan, 2006) takes it as given:
+    Pairs at distance r have the density :math:`M(r) g(r)`. Palm likelihood (Tanaka, Ogata and Stoyan, 2008) takes their
+    number as Poisson, composite likelihood (Guan, 2006) takes it as given:
 
     .. math:: \sum_{i \ne j} \log g(d_{ij}) - \int_0^R M g \qquad\text{and}\qquad
               \sum_{i \ne j} \log g(d_{ij}) - N \log \int_0^R M g.
+
+    M(r) is the sphere times the average over directions of h, of length r: for composite likelihood of the integral of
+    :math:`\lambda(u) \lambda(u + h)` over the window, for Palm likelihood of the sum of :math:`\lambda(x_i + h)` over
+    the points. The first point of a pair is then known to be where it is, at an edge or in the middle.
     """
     distances, counts = _distance_counts(pattern, reach, settings.r_min or 0.0)
     r = np.linspace(settings.r_min or 0.0, reach, STEPS + 1)
-    measure = sphere_size(r, pattern.window.dimension) * _pair_measure(pattern, trend, r)
+    palm = settings.method == "palm"
+    measure = sphere_size(r, pattern.window.dimension) * _pair_measure(pattern, trend, r, palm=palm)
     pairs = counts.sum()
 
     def of(covariance: NDArray) -> NDArray:
         logs = covariance[..., : len(counts)] @ counts
         expected = trapezoid(measure * np.exp(covariance[..., len(counts) :]), r)
-        return (expected if settings.method == "palm" else pairs * np.log(expected)) - logs
+        return (expected if palm else pairs * np.log(expected)) - logs
 
     return Objective(np.concatenate([distances, r]), of)
 
@@ -221,16 +231,31 @@ def _distance_counts(pattern: PointPattern, reach: float, low: float) -> tuple[N
     return sums[some] / counts[some], 2 * counts[some]
 
 
-def _pair_measure(pattern: PointPattern, trend: Trend | None, r: NDArray) -> NDArray:
-    """The integral of lambda(u) lambda(u + h) over u and u + h in the window, averaged over directions of h."""
+def _pair_measure(pattern: PointPattern, trend: Trend | None, r: NDArray, *, palm: bool) -> NDArray:
+    """How many pairs an independent second point makes at each distance, averaged over directions of h.
+
+    That is the integral of lambda(u) lambda(u + h) over u and u + h in the window; for Palm likelihood, the sum of
+    lambda(x_i + h) over the points.
+    """
     window, n = pattern.window, len(pattern)
-    if trend is None:
-        return n * (n - 1) / window.volume**2 * window.mean_set_covariance(r)
+    others = (n - 1) / window.volume
+    if trend is None and not palm:
+        return n * others / window.volume * window.mean_set_covariance(r)
+    if trend is None and window.is_box and window.dimension == 2:
+        some = np.linspace(r[0], r[-1], RADII)  # shares are nearly linear in between
+        shares = [circle_shares(window, pattern.points, np.full(n, radius)).sum() for radius in some]
+        return others * np.interp(r, some, shares)
     grid = trend_grid(window)
-    mass = (np.exp(trend(grid.centres())) * window.cell_volumes(grid.shape).ravel()).reshape(grid.shape)
+    log_rate = np.full(np.prod(grid.shape), np.log(others)) if trend is None else trend(grid.centres())
+    mass = (np.exp(log_rate) * window.cell_volumes(grid.shape).ravel()).reshape(grid.shape)
     padded = [fft.next_fast_len(2 * k) for k in grid.shape]
-    power = np.abs(fft.rfftn(mass, padded)) ** 2
-    overlap = fft.fftshift(fft.irfftn(power, padded)) / grid.cell_volume
+    seen = fft.rfftn(mass, padded)
+    first = seen
+    if palm:
+        box = list(zip(window.low, window.high, strict=True))
+        first = fft.rfftn(np.histogramdd(pattern.points, grid.shape, range=box)[0], padded)
+    # The real part is the mean over h and -h, because `directions` are those of half of the sphere.
+    overlap = fft.fftshift(fft.irfftn((first.conj() * seen).real, padded)) / grid.cell_volume
     axes = [step * (np.arange(k) - k // 2) for step, k in zip(grid.spacing, padded, strict=True)]
     at = RegularGridInterpolator(axes, overlap)
     lags = (r[:, None, None] * directions(window.dimension)).reshape(-1, window.dimension)
@@ -336,3 +361,182 @@ def _check_points(pattern: PointPattern) -> None:
                 "all points lie on one line, so they do not show a process in the plane: give their positions along "
                 "the line, as points of one coordinate"
             )
+
+
+# How sure one can be of fitted parameters: fits of patterns that the fitted process draws, and inverted tests.
+#
+# The errors of a fit depend on the parameters, and with few points on parameters that are badly known: a fit with a
+# short
+# length draws patterns whose fits have short lengths. `invert_tests` therefore tries many values of a parameter, each
+# with patterns of its own, and keeps those that the pattern does not contradict.
+
+
+VALUES = 15  # of the variance and of the length that are tried, at even ratios
+MODERATE = (0.01, 10.0)  # variances that are tried; the least one is as good as none
+FEWEST = 3  # points of a simulated pattern that can be compared
+
+
+@dataclass(frozen=True, eq=False)
+class Bootstrap:
+    """Fits of patterns that a fitted process drew."""
+
+    names: tuple[str, ...]
+    fitted: NDArray
+    """The estimates from the data, shape (k,)."""
+    estimates: NDArray
+    """Those from simulated patterns, shape (n, k)."""
+
+    @property
+    def standard_errors(self) -> dict[str, float]:
+        """Standard deviation of each estimate."""
+        return dict(zip(self.names, self.estimates.std(axis=0, ddof=1).tolist(), strict=True))
+
+    @property
+    def bias(self) -> dict[str, float]:
+        """Mean of each estimate, minus the value that the patterns were drawn with."""
+        return dict(zip(self.names, (self.estimates.mean(axis=0) - self.fitted).tolist(), strict=True))
+
+    def intervals(self, level: float = 0.9) -> dict[str, tuple[float, float]]:
+        """Intervals for each parameter: the estimate, and normal quantiles times its standard deviation on both sides.
+
+        Variance and length are taken as logarithms, because they are positive. These intervals are quick. They take the
+        errors at the estimate for those at the truth, which may differ with few points: `FittedCoxProcess.intervals`
+        does not.
+        """
+        half, found = norm.ppf((1 + level) / 2), {}
+        for name, at, drawn in zip(self.names, self.fitted, self.estimates.T, strict=True):
+            if name in ("variance", "correlation_length"):
+                factor = np.exp(half * np.log(drawn).std(ddof=1))
+                found[name] = (float(at / factor), float(at * factor))
+            else:
+                spread = half * drawn.std(ddof=1)
+                found[name] = (float(at - spread), float(at + spread))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class ValueTests:
+    """ValueTests of values of the variance and of the length factor, by the patterns that they draw.
+
+    The statistic of a value is the gap between the least objective with that value and the least of all: a likelihood
+    ratio, if the objective is a likelihood. Its distribution comes from patterns drawn with that value, and with the
+    best other parameter beside it (Carpenter, 1999, inverts tests in this way). Objectives are least over a lattice.
+    """
+
+    settings: Settings
+    factors: NDArray
+    variances: NDArray
+    table: NDArray
+    """The objective of the pattern, shape (factors, variances)."""
+    draw: Draw
+    """From a variance, a length factor and a number to so many patterns."""
+    n: int
+
+    @classmethod
+    def of(cls, pattern: PointPattern, settings: Settings, draw: Draw, n: int) -> ValueTests:
+        """Prepare the tests of a pattern; all patterns are compared up to the same distance."""
+        settings = replace(settings, r_max=settings.reach(pattern))
+        bounds = Bounds.of(settings.kernel, settings.reach(pattern), pattern)
+        factors, variances = bounds.lattice(VALUES, VALUES, MODERATE)
+        return cls(settings, factors, variances, _lattice(pattern, settings, factors, variances), draw, n)
+
+    def accepted(self, axis: int, level: float, done) -> tuple[float, float, list[float]]:
+        """Ends of the values of an axis (0: factors, 1: variances) that are not rejected; logarithms of counts drawn.
+
+        Values are tried from the best one on, until two in a row are rejected. An end that no test rejects is 0 or
+        infinity.
+        """
+        values, table = (self.factors, self.table) if axis == 0 else (self.variances, self.table.T)
+        best = int(np.unravel_index(table.argmin(), table.shape)[0])
+        p, counts = np.zeros(len(values)), []
+        for way in (range(best, len(values)), range(best - 1, -1, -1)):
+            rejected = 0
+            for k in way:
+                p[k], drawn = self._p_value(axis, k)
+                rejected = rejected + 1 if p[k] <= 1 - level else 0
+                counts += drawn if not rejected else []
+                done(1)
+                if rejected == 2:
+                    break
+        return *_ends(values, p, 1 - level), counts
+
+    def _p_value(self, axis: int, k: int) -> tuple[float, list[float]]:
+        """Of one value; and the logarithms of the numbers of points that were drawn for it."""
+        table = self.table if axis == 0 else self.table.T
+        other = int(table[k].argmin())
+        f, v = (k, other) if axis == 0 else (other, k)
+        more, counts = 0, []
+        for pattern in self.draw(float(self.variances[v]), float(self.factors[f]), self.n):
+            if len(pattern) < FEWEST:
+                continue
+            try:
+                drawn = _lattice(pattern, self.settings, self.factors, self.variances)
+            except ValueError:  # no two points are close
+                continue
+            along = drawn[k] if axis == 0 else drawn[:, k]
+            more += bool(along.min() - drawn.min() >= table[k].min() - table.min())
+            counts.append(float(np.log(len(pattern))))
+        return (1 + more) / (1 + len(counts)), counts
+
+
+def _lattice(pattern: PointPattern, settings: Settings, factors: NDArray, variances: NDArray) -> NDArray:
+    """The objective of a pattern, shape (factors, variances)."""
+    trend = fit_trend(pattern, settings.trend, settings.covariates) if settings.trend else None
+    found = objective(pattern, settings, trend)
+    return np.array([found.at(settings.kernel, variances, factor) for factor in factors])
+
+
+def _ends(values: NDArray, p: NDArray, least: float) -> tuple[float, float]:
+    """Where p-values, smoothed over neighbours, cross a bound; 0 or infinity where they do not."""
+    padded = np.pad(p, 1, mode="edge")
+    smooth = (padded[:-2] + 2 * p + padded[2:]) / 4
+    kept = np.flatnonzero(smooth > least)
+    if not len(kept):  # of few simulations: the best value alone is left
+        kept = np.array([int(smooth.argmax())])
+        smooth[kept] = 1.0
+    logs = np.log(values)
+
+    def crossing(inside: int, outside: int) -> float:
+        share = (smooth[inside] - least) / (smooth[inside] - smooth[outside])
+        return float(np.exp(logs[inside] + share * (logs[outside] - logs[inside])))
+
+    first, last = kept[0], kept[-1]
+    return (
+        0.0 if first == 0 else crossing(first, first - 1),
+        np.inf if last == len(values) - 1 else crossing(last, last + 1),
+    )
+
+
+def invert_tests(
+    pattern: PointPattern, settings: Settings, draw: Draw, level: float, n: int
+) -> tuple[dict[str, tuple[float, float]], float]:
+    """Intervals of the variance and of the correlation length that are free, and the error of the log rate."""
+    tests = ValueTests.of(pattern, settings, draw, n)
+    found: dict[str, tuple[float, float]] = {}
+    counts: list[float] = []
+    steps = sum(len(values) for values in (tests.factors, tests.variances) if len(values) > 1)
+    with progress(f"tests of {steps} values", steps, None, "fewer patterns take less time") as done:
+        if len(tests.variances) > 1:
+            low, high, counts = tests.accepted(1, level, done)
+            found["variance"] = (low, high)
+        if len(tests.factors) > 1:
+            low, high, more = tests.accepted(0, level, done)
+            unit = correlation_length(settings.kernel)
+            found["correlation_length"] = (low * unit, high * unit)
+            counts = counts or more
+    if not found:  # all is fixed but the rate
+        only = draw(float(tests.variances[0]), float(tests.factors[0]), n)
+        counts = [float(np.log(len(some))) for some in only if len(some)]
+    return found, float(np.std(counts))
+
+
+def of_difference(first: tuple[float, float, float], second: tuple[float, float, float]) -> tuple[float, float]:
+    """Interval of a difference, from estimate, low and high end of both terms (Zou and Donner, 2008).
+
+    Examples
+    --------
+    >>> of_difference((5.0, 2.0, 8.0), (1.0, -3.0, 5.0))
+    (-1.0, 9.0)
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    return a - b - float(np.hypot(a - a_low, b_high - b)), a - b + float(np.hypot(a_high - a, b - b_low))

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from coxfield.geometry.quadrature import integrate
-from coxfield.geometry.window import Window, check_points
+from coxfield.geometry.window import Window, check_points, integrate
 from coxfield.kernels.sklearn_tree import rescale, values_of
 from coxfield.process.densities import (
     check_in_dimension,
@@ -26,9 +25,16 @@ from coxfield.process.densities import (
     variance,
 )
 from coxfield.process.fields import AT_ONCE, Grid, Intensity, embed
-from coxfield.process.fitting import FitWarning, Settings, correlation_length, estimate
+from coxfield.process.fitting import (
+    Bootstrap,
+    FitWarning,
+    Settings,
+    correlation_length,
+    estimate,
+    invert_tests,
+    of_difference,
+)
 from coxfield.process.goodness import Envelope, Residuals, envelope, residuals
-from coxfield.process.intervals import Bootstrap, invert_tests, of_difference
 from coxfield.process.poisson import draw_from
 from coxfield.process.posterior import Posterior, latent_posterior
 from coxfield.process.trend import ShiftedTrend, Trend

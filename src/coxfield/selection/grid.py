@@ -1,4 +1,4 @@
-"""The length scales that a selection tries."""
+"""The length scales that a selection tries, and the folds by which it may compare them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from coxfield.engine.store import Labelled
     from coxfield.kernels.per_class import PerClass
     from coxfield.kernels.protocol import Covariance, KernelPoints
-
 
 # All points at one length scale, with their couplings held if possible: every fold needs the same ones.
 
@@ -246,3 +245,35 @@ def length_scale_of(kernels: Sequence) -> float:
     """The length scale at a factor of 1 if there is only one length scale; 1 if there are several."""
     unit = np.asarray(length_unit(kernels[0]))
     return 1.0 if len(kernels) > 1 or unit.size > 1 else float(unit.item())
+
+
+# Folds of the labelled points, for cross validation that uses all other points too.
+
+
+def check_folds(n_folds) -> None:
+    """Refuse a number of folds that is not an integer of at least 2."""
+    if not isinstance(n_folds, int | np.integer) or n_folds < 2:
+        raise ValueError(f"n_folds must be an integer of at least 2, got {n_folds!r}")
+
+
+def folds(codes: NDArray, n_folds: int) -> list[NDArray]:
+    """Rows to hide together. Labelled rows are distributed class by class, so that every fold has its share of each.
+
+    Nothing is random: the same data give the same folds. There are never more folds than labelled rows.
+
+    Examples
+    --------
+    >>> [fold.tolist() for fold in folds(np.array([0, -1, 1, 0, 1]), 2)]
+    [[0, 2], [3, 4]]
+    """
+    labelled = np.flatnonzero(codes >= 0)
+    by_class = labelled[np.argsort(codes[labelled], kind="stable")]
+    count = min(n_folds, len(labelled))
+    return [by_class[fold::count] for fold in range(count)]
+
+
+def hide(codes: NDArray, rows: NDArray) -> NDArray:
+    """The labels without those of some rows."""
+    visible = codes.copy()
+    visible[rows] = -1
+    return visible

@@ -43,6 +43,12 @@ def number_from_zero(name: str, value: object) -> float:
     return float(value)
 
 
+def logs_of(values) -> NDArray:
+    """Natural logarithms; that of 0 is minus infinity, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
 # Powers of two as units: dividing by one changes no digit, and squares of what is left neither overflow nor vanish.
 
 

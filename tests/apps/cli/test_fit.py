@@ -46,7 +46,9 @@ def test_summary_says_what_was_fitted(folder):
         "Classes": f"2 (cat: {counts[0]}, dog: {counts[1]})",
         "Leave-one-out error": f"{model.loo_error_:.4g}",
         "Error of the most common class": f"{min(counts) / 80:.4g}, always {'cat' if counts[0] > counts[1] else 'dog'}",
-        "Errors": f"2 (cat: {wrong[0]} of {counts[0]}, dog: {wrong[1]} of {counts[1]})",
+        "Errors with the weights in use": (
+            f"{sum(wrong)} of 80 (cat: {wrong[0]} of {counts[0]}, dog: {wrong[1]} of {counts[1]})"
+        ),
         "What matters": ", ".join(f"{name} {value:.2g}" for value, name in ordered) + " (growth of the log loss)",
         "Model": "model.skops",
     }

@@ -12,7 +12,7 @@ import pytest
 from command_line import FEATURES, ONE_KERNEL, fit, flowers, refusal, run
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
-from coxfield.io.training_ids import MEMBER
+from coxfield.io.model_file import IDS
 from model_archives import put_together, taken_apart
 
 TEXT = {"schema_overrides": {"name": pl.String}}
@@ -185,7 +185,7 @@ def test_a_model_without_ids_says_what_to_do():
     fit(*FEATURES, *ONE_KERNEL)
     assert "model.skops has no ids of its training rows: fit the model again with --id COLUMN" in refused()
     fit("--id", "name", *FEATURES, *ONE_KERNEL)
-    members = {name: content for name, content in taken_apart("model.skops").items() if name != MEMBER}
+    members = {name: content for name, content in taken_apart("model.skops").items() if name != IDS}
     put_together(members, Path("model.skops"))
     assert "model.skops has no ids of its training rows: fit the model again with --id COLUMN" in refused()
 

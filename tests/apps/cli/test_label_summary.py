@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coxfield import SLGCPClassifier
-from coxfield.apps.cli.label_summary import summary
+from coxfield.apps.cli.label import summary
 
 X = np.concatenate([np.linspace(0, 1, 6), np.linspace(4, 5, 6)])[:, None]
 Y = np.array([0, *[-1] * 5, 1, *[-1] * 5])

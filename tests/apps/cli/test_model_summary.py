@@ -12,7 +12,7 @@ Y = np.array([True, True, False, False, True, True])
 def test_rows_classes_and_covariance():
     model = LGCPClassifier(selection="loo_error").fit(X, Y)
     lines = summary(model, ["a", "b"])
-    assert lines.pop("Errors").startswith("2 (false: ")
+    assert lines.pop("Errors with the weights in use").startswith("0 of 6 (false: ")
     lines.pop("What matters", None)  # six rows do not tell
     lines.pop("Warning", None)
     assert lines == {

@@ -10,9 +10,9 @@ from coxfield import LGCPClassifier
 from coxfield.engine import weights as blocks
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.recognise import recognise
-from coxfield.selection import gradients
-from coxfield.selection.gradients import pseudo_likelihood
+from coxfield.kernels.radial import recognise
+from coxfield.selection import pseudo_likelihood as module
+from coxfield.selection.pseudo_likelihood import pseudo_likelihood
 from derivatives import difference
 from reference import refit_scores, softmax
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points
@@ -37,7 +37,7 @@ SHARED = {str(kernel): [kernel] * 3 for kernel in [*RECOGNISED, *MORE, *UNRECOGN
 @pytest.fixture
 def _small_tiles(monkeypatch):
     monkeypatch.setattr(blocks, "ROWS", 11)
-    monkeypatch.setattr(gradients, "COLUMNS", 5)
+    monkeypatch.setattr(module, "COLUMNS", 5)
 
 
 def training(points, y, kernels, weights=None):

@@ -6,7 +6,7 @@ from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.engine.store import Labelled
 from coxfield.selection import pseudo_likelihood as learning
-from coxfield.selection.gradients import pseudo_likelihood
+from coxfield.selection.pseudo_likelihood import pseudo_likelihood
 
 
 def noisy(n=120, seed=0):

@@ -14,7 +14,8 @@ from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.transforms import Whitening
 from coxfield.selection.mixture.concave import MEAN_PRECISION
-from coxfield.selection.mixture.free import FreeProblem, State, free_kernels, nonnegative_minimum
+from coxfield.selection.mixture.free import FreeProblem, State, nonnegative_minimum
+from coxfield.selection.mixture.point_weights import free_kernels
 from derivatives import difference
 from mixtures import by_loops, ladder
 from mixtures import problem as points

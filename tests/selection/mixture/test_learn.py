@@ -82,6 +82,13 @@ def test_two_points_are_enough():
     assert found.table["share"].tolist() == [1.0]
 
 
+def solved(found, counts, shown=np.inf):
+    """The optimum, and the price of evidence at copies."""
+    asked = learn._Asked(np.arange(len(counts)), counts, np.zeros(found.sums.shape[2]), learn_mean=True)
+    tied = learn._solved(asked, found, shown=shown)
+    return tied.solution, tied.price
+
+
 def silent(own):
     """Two members that say nothing to points that are left out, and exp(own) to a copy of each."""
     at_copies = np.zeros((2, 2, 2))
@@ -94,7 +101,7 @@ def silent(own):
 @pytest.mark.parametrize("shown", [0.0, 1e-300, 1e-9])
 def test_evidence_that_no_price_can_hold_to_nothing_is_held_to_what_no_probability_shows(own, shown):
     found = silent(own)
-    _, solution, price = learn._solved(found, np.ones(6), np.zeros(2), learn_mean=True, shown=shown)
+    solution, price = solved(found, np.ones(6), shown)
     assert solution.weights.any()
     assert found.largest_evidence(solution.weights)[1] <= learn.LOUDER * learn.FAINT
     assert (price > 0) == (own > 0)
@@ -104,8 +111,8 @@ def test_evidence_that_no_price_can_hold_to_nothing_is_held_to_what_no_probabili
 def test_the_price_holds_copies_to_what_was_shown(shown):
     found = member_sums(DATA, bank_of(None, DATA), np.arange(len(DATA.y)))
     found = dataclasses.replace(found, to_copies=found.to_copies + np.array([0, 5.0], np.float32)[:, None, None])
-    _, solution, price = learn._solved(found, DATA.counts, np.zeros(3), learn_mean=True, shown=shown)
-    _, unbounded, none = learn._solved(found, DATA.counts, np.zeros(3), learn_mean=True)
+    solution, price = solved(found, DATA.counts, shown)
+    unbounded, none = solved(found, DATA.counts)
     assert none == 0 < price
     now, loud = found.largest_evidence(unbounded.weights)
     most = learn.LOUDER * max(shown, now)
@@ -115,7 +122,7 @@ def test_the_price_holds_copies_to_what_was_shown(shown):
 def test_the_search_for_a_price_ends_where_none_helps(monkeypatch):
     found = member_sums(DATA, bank_of(None, DATA), np.arange(len(DATA.y)))
     monkeypatch.setattr(MemberSums, "largest_evidence", lambda *_: (1.0, np.inf))
-    _, solution, price = learn._solved(found, DATA.counts, np.zeros(3), learn_mean=True, shown=1.0)
+    solution, price = solved(found, DATA.counts, 1.0)
     assert np.isfinite(price)
     assert np.isfinite(solution.weights).all()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.calibration import reliability
-from coxfield.estimators.draws import DRAWS
+from coxfield.estimators.label_fields import DRAWS
 from coxfield.estimators.trivial import ChainsDisagreeWarning, TrivialLabellingWarning
 from coxfield.plotting import figure, plot_reliability
 from coxfield_paper.report.blocks import MISSING, Figure, Mean, Note, Table

@@ -144,8 +144,7 @@ def _with_classes(rows: "Table", target: str, given: "NDArray", quiet: bool) -> 
 
 def _speak_of_classes(rows: "Table", target: str, y: "NDArray", quiet: bool) -> None:
     """Say which classes may be a mistake."""
-    from coxfield.io.columns import written_differently
-    from coxfield.io.marks import hint
+    from coxfield.io.columns import hint, written_differently
 
     sentence = written_differently(y)
     if sentence:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield import LGCPClassifier
-    from coxfield.io.model_file import SavedModel
-    from coxfield.io.training_ids import TrainingIds
+    from coxfield.io.model_file import SavedModel, TrainingIds
 
 
 # What `coxfield fit` and the commands that change a model say about it when they are done.
@@ -65,15 +64,18 @@ def _by_class(model: "LGCPClassifier") -> dict[str, str]:
     """Errors of each class, with what most of them were taken for."""
     import numpy as np
 
+    from coxfield.io.columns import listed
+
     y, names = model.y_fit_, [console.label_text(label) for label in model.classes_.tolist()]
     found = np.searchsorted(model.classes_, model.loo_predict())
-    words = []
+    words, missed = [], int(np.count_nonzero(found != y))
     for code in np.unique(y).tolist():
         mine = found[y == code]
         wrong = np.bincount(mine[mine != code], minlength=len(names))
         taken = f", most for {names[int(wrong.argmax())]}" if wrong.any() and len(names) > 2 else ""
         words.append(f"{names[code]}: {wrong.sum()} of {len(mine)}{taken}")
-    return {"Errors": console.counted(words)}
+    # Fewer than the leave-one-out error says, because the weights of the members have seen all rows.
+    return {"Errors with the weights in use": f"{missed} of {len(y)} ({listed(words, quoted=False)})"}
 
 
 def _matters(model: "LGCPClassifier", features: "Sequence[str]") -> dict[str, str]:

@@ -228,8 +228,7 @@ def _as_given(
     """The table as it was before a command found labels and added columns, and the names of these columns."""
     import polars as pl
 
-    from coxfield.io.columns import Table
-    from coxfield.io.marks import found_by_a_model
+    from coxfield.io.columns import Table, found_by_a_model
 
     added, mask = ([], None) if target is None else found_by_a_model(rows.rows, target)
     added = [name for name in added if name not in feature]

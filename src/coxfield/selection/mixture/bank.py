@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from coxfield.kernels.distances import TOLERABLE, Units, centre, place, product_error, sq_distances
 from coxfield.kernels.mixture_ladder import ALPHAS, Ladder, Member
-from coxfield.kernels.radial import Radial
-from coxfield.kernels.recognise import recognise
+from coxfield.kernels.radial import Radial, recognise
 from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length
 from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening, winsorised
 from coxfield.selection.grid import (

@@ -145,7 +145,8 @@ class Problem:
                 scale = scale * (potential / np.where(scale > 0, scale, 1)) ** caution + price * potential
         scale = np.where(scale > NOTHING, scale, np.inf)  # a member that says nothing has no weight
         relative /= scale[:, None, None]
-        return cls(relative.reshape(len(sums), -1), scale, y, counts, centre, offset)
+        evidence = relative.reshape(len(sums), sums.shape[1] * sums.shape[2])
+        return cls(evidence, scale, y, counts, centre, offset)
 
     @property
     def n_members(self) -> int:

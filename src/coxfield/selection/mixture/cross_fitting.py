@@ -105,7 +105,9 @@ def sums_of(
     known: Sequence[NDArray] | None = None,
     fold: NDArray | None = None,
 ) -> MemberSums:
-    """`member_sums` of a bank in which some ladders may be cross-fitted."""
+    """`member_sums` of a bank in which some ladders may be cross-fitted; the bank may be empty."""
+    if not bank:
+        return MemberSums.of_none(labelled.y[rows], labelled.n_classes, 0 if fold is None else fold.max() + 1)
     if known is not None or not any(isinstance(ladder, CrossFitted) for ladder in bank):
         return member_sums(labelled, bank, rows, done, known, fold)
     found = [_one(labelled, ladder, rows, done, fold) for ladder in bank]

@@ -17,34 +17,24 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import log_softmax
 
-from coxfield.kernels.namespace import to_numpy
-from coxfield.kernels.profiles import SquaredExponential
-from coxfield.kernels.radial import Radial
 from coxfield.selection.mixture.concave import MEAN_PRECISION
-from coxfield.selection.mixture.cross_fitting import seen_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from coxfield.engine.store import Labelled
-    from coxfield.kernels.mixture_ladder import Ladder
     from coxfield.selection.mixture.concave import Problem
 
-# Length scales of free members, as places on a ladder: the root mean square distance, a half, a quarter, an eighth.
-PLACES = (0, 2, 4, 6, 8)
 RATES = (3.0, 1.0, 0.3, 0.1, 0.03)  # of the prior of free weights, in 1 / nats
 SURE = 2.0  # standard errors within which a larger rate is as good as the best
-ALIKE, FEW = 0.01, 200  # mean difference of kernels that are the same, and rows at which they are compared
-MOST_VALUES = 2**26  # kernel values that are held, in single precision: a quarter of a gigabyte
-MOST_CANDIDATES = 1500  # points that may have a weight of their own; if there are more, so many are drawn
 ENTER = 100  # columns that enter at a time
 TOLERANCE = 1e-3  # of the gradient, in nats per unit of evidence
 ROUGH = 0.03  # the same where only the rate is chosen
 ROUNDS = 50  # of columns that enter
 STEPS = 50  # of Newton's method between them
 RIDGE = 1e-10  # of the mean curvature: columns of neighbours are nearly the same
+ROUNDED = 1e-4  # of the weights of all rows: a curvature below which differences have no digits, times `RIDGE`
 PIVOTS = 20  # exchanges of whole blocks before single ones
 ENOUGH = 1e-4  # of the gain that the gradient promises
 SHORTENED = 0.5 ** np.arange(25)  # lengths of a step that are tried
@@ -102,7 +92,11 @@ class FreeProblem:
 
     def scores(self, state: State) -> NDArray:
         """Scores of all rows, those that do not count included, shape (n, classes)."""
-        found = np.tensordot(state.tied, self.evidence, 1) + state.mean
+        return np.tensordot(state.tied, self.evidence, 1) + state.mean + self.free_sums(state)
+
+    def free_sums(self, state: State) -> NDArray:
+        """What free weights say to all rows, shape (n, classes)."""
+        found = np.zeros(self.evidence.shape[1:])
         member, candidate = np.divmod(state.columns, len(self.classes))
         for k, j, beta in zip(member, candidate, state.beta, strict=True):
             found[:, self.classes[j]] += beta * self.kernels[k, :, j]
@@ -110,12 +104,10 @@ class FreeProblem:
 
     def free_evidence(self, state: State) -> NDArray:
         """How far apart the class sums of each kernel are, on average over the rows, shape (M,)."""
-        beta, apart = state.dense(len(self.kernels), len(self.classes)), np.zeros(len(self.kernels))
-        for m in np.flatnonzero(beta.any(axis=1)):
-            sums = np.zeros(self.evidence.shape[1:])
-            for j in np.flatnonzero(beta[m]):
-                sums[:, self.classes[j]] += beta[m, j] * self.kernels[m, :, j]
-            apart[m] = np.ptp(sums, axis=1).mean()
+        apart, member = np.zeros(len(self.kernels)), state.columns // len(self.classes)
+        for m in np.unique(member):
+            some = replace(state, columns=state.columns[member == m], beta=state.beta[member == m])
+            apart[m] = np.ptp(self.free_sums(some), axis=1).mean()
         return apart
 
     def loss(self, state: State) -> float:
@@ -150,6 +142,8 @@ class FreeProblem:
     def solve(self, start: State | None = None, tolerance: float = TOLERANCE) -> State:
         """The optimum, from any start."""
         state = (self.start if start is None else start).kept(self.allowed)
+        if self.loss(state) > self.loss(self.start):  # where all probabilities are 0 or 1, curvature says nothing
+            state = self.start
         tied = state.tied > 0
         for _ in range(ROUNDS):
             state = self._restricted(state, tied).solve(state, tied, tolerance / 10)
@@ -301,11 +295,13 @@ class _Active:
         H, m = some._hessian(P), int(moving.sum())
         Q, g, from_ = H[:m, :m], gradient[:n][moving], theta[:n][moving]
         step, found = np.zeros(len(theta)), np.zeros(m)
+        least = max(1.0, ROUNDED * self.counts.sum())
         if self.learn_mean:  # means are unconstrained, so they are eliminated
+            H[m:, m:] += np.diag(np.full(len(H) - m, RIDGE * least))
             back = np.linalg.solve(H[m:, m:], np.column_stack([H[m:, :m], gradient[n:]]))
             Q, g = Q - H[:m, m:] @ back[:, :m], g - H[:m, m:] @ back[:, m]
         if m:
-            Q = Q + np.diag(np.full(m, RIDGE * max(np.trace(Q) / m, 1.0)))
+            Q = Q + np.diag(np.full(m, RIDGE * max(np.trace(Q) / m, least)))
             found = nonnegative_minimum(Q, Q @ from_ - g, from_ > 0) - from_
         if self.learn_mean:
             step[n:] = -back[:, m] - back[:, :m] @ found
@@ -341,51 +337,6 @@ def nonnegative_minimum(Q: NDArray, b: NDArray, support: NDArray) -> NDArray:
         inside = inside ^ wrong
     root = np.linalg.cholesky(Q)
     return nnls(root.T, solve_triangular(root, b, lower=True), maxiter=30 * len(b))[0]
-
-
-def free_ladders(bank: Sequence[Ladder]) -> list[Ladder]:
-    """Squared exponentials of a bank at a few length scales, without powers of the density."""
-    found = []
-    for ladder in bank:
-        if isinstance(ladder.covariance, Radial) and isinstance(ladder.covariance.profile, SquaredExponential):
-            factors = ladder.factors[[place for place in PLACES if place < len(ladder.factors)]]
-            nothing = np.empty(0)
-            free = replace(ladder, factors=factors, alphas=nothing, floors=nothing, weights=np.empty((len(factors), 0)))
-            found += [free] if len(factors) else []
-    return found
-
-
-def candidates_of(y: NDArray, n_members: int, n_rows: int) -> NDArray:
-    """The points that may have a weight of their own, sorted by class."""
-    most = max(1, min(MOST_CANDIDATES, MOST_VALUES // max(1, n_members * n_rows)))
-    some = np.arange(len(y))
-    if len(y) > most:
-        some = np.sort(np.random.default_rng(1).choice(len(y), most, replace=False))
-    return some[np.argsort(y[some], kind="stable")]
-
-
-def free_kernels(
-    labelled: Labelled, ladders: Sequence[Ladder], rows: NDArray, candidates: NDArray
-) -> tuple[list[Ladder], NDArray]:
-    """Kernel values between rows that are left out and candidates, 0 between a point and itself, shape (M, n, m).
-
-    Ladders whose values are nearly those of an earlier one are left out: weights would be shared among them.
-    """
-    found, kept = np.empty((sum(len(each.factors) for each in ladders), len(rows), len(candidates)), np.float32), []
-    at, of = np.nonzero(rows[:, None] == candidates)
-    first, starts = 0, list[int]()
-    for ladder in ladders:
-        for places, seen in seen_by(ladder, rows):
-            points = seen.bind(labelled.X)
-            mine, others = points[rows[places]].left_out(rows[places]).points, points[candidates].points
-            for f, tile in enumerate(mine.tiles_at(others, seen.factors)):
-                found[first + f, places] = to_numpy(tile)
-        found[first : first + len(ladder.factors), at, of] = 0
-        if all(np.abs(found[first, :FEW] - found[start, :FEW]).mean() > ALIKE for start in starts):
-            kept.append(ladder)
-            starts.append(first)
-            first += len(ladder.factors)
-    return kept, found[:first]
 
 
 @dataclass(frozen=True)
@@ -439,7 +390,7 @@ class Folded:
         for k, part in enumerate(parts):
             kept = fold != k
             evidence = np.zeros((len(problem.evidence), len(problem.y), len(problem.centre)))
-            evidence[:, kept] = part.evidence.reshape(len(evidence), -1, len(problem.centre))
+            evidence[:, kept] = part.evidence.reshape(len(evidence), kept.sum(), len(problem.centre))
             found.append(free(part, evidence, np.where(kept, problem.counts, 0), fold_of_candidates != k))
             with np.errstate(invalid="ignore"):
                 units.append(np.nan_to_num(problem.scale / part.scale, nan=0.0, posinf=0.0))
@@ -455,14 +406,19 @@ class Folded:
         tried = [Freed(np.inf, start, tied._scores(1.0, start))]
         losses, state = [self._losses(tried[0].scores)], start
         for rate in RATES:
-            state = replace(self.whole, rate=rate).solve(state)
-            freed = Freed(rate, state, self._scores(rate, state))
+            freed = self.at(rate, state)
             tried.append(freed)
+            state = freed.state
             losses.append(self._losses(freed.scores))
             if losses[-1].mean() > losses[-2].mean() and rate < RATES[0]:
                 break  # so will be all smaller rates
         best = min(losses, key=np.mean)
         return next(freed for freed, each in zip(tried, losses, strict=True) if not self._worse(each, best))
+
+    def at(self, rate: float, start: State) -> Freed:
+        """The optimum at a rate."""
+        state = replace(self.whole, rate=rate).solve(start)
+        return Freed(rate, state, self._scores(rate, state))
 
     def _losses(self, scores: NDArray) -> NDArray:
         rows = np.arange(len(scores))

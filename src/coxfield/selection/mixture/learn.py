@@ -17,8 +17,14 @@ from coxfield.kernels.per_class import PerClass
 from coxfield.progress import progress
 from coxfield.selection.mixture.concave import MOST_STEPS, Problem, Solution
 from coxfield.selection.mixture.cross_fitting import FOLDS, folds_of, number_of_folds, sums_of
-from coxfield.selection.mixture.free import Folded, State, candidates_of, free_kernels, free_ladders
-from coxfield.selection.mixture.loo_members import COLUMNS, work_units
+from coxfield.selection.mixture.loo_members import COLUMNS, LOUDER, MemberSums, work_units
+from coxfield.selection.mixture.point_weights import (
+    NEGLIGIBLE,
+    Freeing,
+    evidence_of,
+    free_ladders,
+    with_free,
+)
 from coxfield.selection.mixture.sampling import (
     LEFT_OUT,
     LEFT_OUT_VALUES,
@@ -43,17 +49,13 @@ if TYPE_CHECKING:
 
     from coxfield.engine.store import Labelled
     from coxfield.kernels.mixture_ladder import Ladder
-    from coxfield.selection.mixture.free import Freed
-    from coxfield.selection.mixture.loo_members import MemberSums
 
 FAINT = 1e-6  # nats: evidence that no probability shows
-NEGLIGIBLE = 0.01  # a share of the evidence that is not worth the time of a prediction
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
 MOST_FREE_ROWS = 3000  # of them by which weights of single points are found
-FREE_ROWS = 50  # with fewer, no point has a weight of its own
+FREE_ROWS = 100  # with fewer, no point has a weight of its own: of 60 rows, folds know too little of small clean sets
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
-LOUDER = 1.75  # times the evidence that was shown may be heard at a copy; twice is the promise, as weights stay a while
 CHEAP, DEARER, HALVINGS = 1 / 16, 4.0, 6  # the first price of evidence at copies, and the search for the least
 ASKED_VALUES = 2**20  # class sums of the pilot that are held at once
 MOST_PRICES = 24  # so many lead to 4e12, and no optimum pays more than the loss without evidence
@@ -90,6 +92,8 @@ class LearnedMixture:
     """The largest evidence in nats at a point that was left out, and at a copy of a labelled point."""
     sampled: Sampled | None = None
     """What was drawn, if not all pairs of rows were summed."""
+    rate: float | None = None
+    """Of the prior of the weights of points, if some have one."""
 
 
 def learn_mixture(
@@ -103,6 +107,7 @@ def learn_mixture(
     free: bool = False,
     random: np.random.Generator | None = None,
     shown: float = np.inf,
+    rate: float = 1.0,
 ) -> LearnedMixture:
     """The mixture of a bank that leave-one-out prefers.
 
@@ -116,7 +121,8 @@ def learn_mixture(
     verbose : int
         Above 0, show the progress.
     known : Mixture, optional
-        A mixture whose ladders are the bank, and whose reference points are the labelled points. It gets other weights.
+        A mixture whose tied ladders are the bank, and whose reference points are the labelled points. It gets other
+        weights, those of points included.
     free : bool
         Whether points may also have weights of their own.
     random : numpy.random.Generator, optional
@@ -124,8 +130,11 @@ def learn_mixture(
         pairs of rows count.
     shown : float
         The largest evidence in nats that the members have shown before. Weights that are chosen again are held to it.
+    rate : float
+        Of the prior of the weights of points, if `known` has some.
     """
-    free = free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS
+    fixed = [] if known is None else [ladder for ladder in known.ladders if ladder.free]
+    free = bool(fixed) or (free and labelled.n_classes <= COLUMNS and len(labelled) >= FREE_ROWS)
     centre = mean + log_shares(labelled.y, labelled.counts, labelled.n_classes) if learn_mean else mean
     whole_bank, drawn = bank, None
     if random is not None and known is None and len(labelled) > MANY:
@@ -133,80 +142,157 @@ def learn_mixture(
         labelled, bank, rows, counts = drawn.labelled, drawn.bank, drawn.rows, drawn.counts
     members = sum(ladder.weights.size for ladder in bank)
     if drawn is None:
-        rows = _rows(len(labelled), members * min(labelled.n_classes, COLUMNS))
+        rows = _rows(len(labelled), max(1, members) * min(labelled.n_classes, COLUMNS))
         # So that the sum over rows drawn at random is an unbiased estimate of the sum over all rows.
         counts = labelled.counts[rows] * (len(labelled) / len(rows))
+    sampled = None if drawn is None else Sampled(rows, counts, drawn.n_pilot, members)
     units = work_units(labelled, bank, rows)
     nested = len(rows) == len(labelled) and _nested(labelled, members)
     n_folds = number_of_folds(len(labelled)) if free else FOLDS
     fold = folds_of(labelled.y, n_folds) if free or nested else None
     with progress(f"leave-one-out sums of {members} covariances", units, verbose, FASTER) as done:
-        found = sums_of(labelled, bank, rows, done, None if known is None else known.log_densities, fold)
-    problem, solution, price = _solved(found, counts, centre, learn_mean=learn_mean, verbose=verbose, shown=shown)
-    judged, given, loudest = problem, None, max(found.largest_evidence(solution.weights))
-    scores = problem.scores(problem.vector(solution))
-    if fold is not None:
-        some = _rows(len(rows), 1, MOST_FREE_ROWS)
-        if len(some) < len(rows):
-            rows, counts = rows[some], counts[some] * (len(rows) / len(some))
-            found = replace(found, y=found.y[some], sums=found.sums[:, some], by_fold=found.by_fold[:, some])
-            judged = Problem.of(found.sums, found.y, counts, centre, None, found.at_copies, CAUTION, price)
-        fold = fold[rows]
-        parts = [_without(found, fold, k, counts, centre, price) for k in range(fold.max() + 1)]
-        if free:
-            freeing = _Freeing(labelled, whole_bank, rows, found, learn_mean)
-            given, scores = freeing.best(judged, parts, fold, solution)
+        found = sums_of(labelled, bank, rows, done, None if known is None else known.tied_log_densities, fold)
+    tied = _solved(_Asked(rows, counts, centre, learn_mean), found, verbose=verbose, shown=shown)
+    judged, scores, given = tied, tied.problem.scores(tied.problem.vector(tied.solution)), None
+    if free:
+        assert fold is not None
+        few = tied.at(_rows(len(rows), 1, MOST_FREE_ROWS))
+        freeing = few.freeing(labelled, fixed or free_ladders(whole_bank), fold)
+        if fixed:
+            given, by_folds = freeing.again(few.solution, rate, lambda most: LOUDER * max(shown, most, FAINT))
         else:
-            for k, part in enumerate(parts):
-                others = part.solve(learn_mean=learn_mean)
-                scores[fold == k] = judged.scores(judged.vector(others))[fold == k]
-    solution = solution if given is None else given.solution
-    mixture = _survivors(labelled, bank, found, solution) if known is None else known.reweighed(_split(bank, solution))
-    mixture = mixture if given is None else _with_free(mixture, given.ladders)
-    evidence = _evidence(found.sums, solution.weights)[solution.weights > 0]
+            given, by_folds = freeing.chosen(few.solution)
+        if given is not None or nested:
+            judged, scores = few, by_folds
+    elif fold is not None:
+        scores = tied.by_folds(fold)
+    solution = tied.solution if given is None else given.solution
+    if known is None:
+        mixture = _survivors(labelled, bank, found, solution)
+        mixture = mixture if given is None else with_free(mixture, given.ladders)
+    else:
+        mixture = known.reweighed(_split(bank, solution), [] if given is None else given.point_weights)
+    evidence = evidence_of(judged.found.sums, solution.weights)[solution.weights > 0]
     evidence = evidence if given is None else np.concatenate([evidence, given.evidence])
-    error, log_loss = _averages(scores, judged)
-    sampled = None if drawn is None else Sampled(rows, counts, drawn.n_pilot, members)
-    return LearnedMixture(mixture, solution.mean, _table(mixture, evidence), error, log_loss, loudest, sampled)
+    loudest = found.largest_evidence(solution.weights) if given is None else given.loudest
+    return LearnedMixture(
+        mixture,
+        solution.mean,
+        _table(mixture, evidence),
+        *_averages(scores, judged.problem),
+        max(loudest),
+        sampled,
+        None if given is None else given.rate,
+    )
 
 
-def _solved(
-    found: MemberSums, counts: NDArray, centre: NDArray, *, learn_mean: bool, verbose: int = 0, shown: float = np.inf
-) -> tuple[Problem, Solution, float]:
+@dataclass(frozen=True)
+class _Asked:
+    """The rows whose probabilities count."""
+
+    rows: NDArray
+    counts: NDArray
+    """How many rows each of them stands for, times its weight."""
+    centre: NDArray
+    """Centre of the prior of the means."""
+    learn_mean: bool
+
+
+@dataclass(frozen=True)
+class _Tied:
+    """The optimum of tied weights and means."""
+
+    asked: _Asked
+    found: MemberSums
+    problem: Problem
+    solution: Solution
+    price: float
+    """Of evidence at copies."""
+
+    def at(self, some: NDArray) -> _Tied:
+        """The same weights with the problem of some of the rows."""
+        asked, found = self.asked, self.found
+        if len(some) == len(asked.rows):
+            return self
+        counts = asked.counts[some] * (len(asked.rows) / len(some))
+        found = replace(
+            found,
+            y=found.y[some],
+            sums=found.sums[:, some],
+            by_fold=found.by_fold[:, some],
+            to_copies=found.to_copies[..., some],
+        )
+        problem = Problem.of(found.sums, found.y, counts, asked.centre, None, found.at_copies, CAUTION, self.price)
+        return _Tied(replace(asked, rows=asked.rows[some], counts=counts), found, problem, self.solution, self.price)
+
+    def parts(self, fold: NDArray) -> list[Problem]:
+        """The problems that know nothing of the labels of a fold; `fold` is the one of each row."""
+        return [self._without(fold, k) for k in range(fold.max() + 1)]
+
+    def _without(self, fold: NDArray, k: int) -> Problem:
+        """The problem that knows neither the probabilities of a fold, nor what its labels say to others.
+
+        What the others say is scaled up to the number of all.
+        """
+        kept, counts, found = fold != k, self.asked.counts, self.found
+        rest = np.maximum(found.sums - found.by_fold[..., k], 0)[:, kept]
+        rest *= counts.sum() / counts[kept].sum()
+        return Problem.of(
+            rest, found.y[kept], counts[kept], self.asked.centre, None, found.at_copies, CAUTION, self.price
+        )
+
+    def by_folds(self, fold: NDArray) -> NDArray:
+        """Scores of each row by weights that were chosen without its fold."""
+        scores = np.empty((len(fold), len(self.asked.centre)))
+        for k, part in enumerate(self.parts(fold)):
+            others = part.solve(learn_mean=self.asked.learn_mean)
+            scores[fold == k] = self.problem.scores(self.problem.vector(others))[fold == k]
+        return scores
+
+    def freeing(self, labelled: Labelled, ladders: Sequence[Ladder], whole_fold: NDArray) -> Freeing:
+        """What gives points weights beside these."""
+        rows, fold = self.asked.rows, whole_fold[self.asked.rows]
+        return Freeing(
+            labelled, ladders, rows, self.found, self.problem, self.parts(fold), whole_fold, self.asked.learn_mean
+        )
+
+
+def _solved(asked: _Asked, found: MemberSums, *, verbose: int = 0, shown: float = np.inf) -> _Tied:
     """The weights without members that say next to nothing, and the price of evidence at copies.
 
     Few members that must do for other rows may speak far too loud beside an isolated point. Then evidence at copies
     has a price: the least at which no copy hears much more than `shown`, or than points that are left out hear now.
     The search ends: evidence times price is at most the loss without evidence, and evidence of `FAINT` is allowed.
     """
+    counts, centre, learn_mean = asked.counts, asked.centre, asked.learn_mean
     title = f"weights of {len(found.sums)} covariances, {MOST_STEPS} steps at most"
 
-    def at(price: float) -> tuple[Problem, Solution, float]:
+    def at(price: float) -> _Tied:
         problem = Problem.of(found.sums, found.y, counts, centre, found.offset(centre), found.at_copies, CAUTION, price)
         with progress(title, MOST_STEPS, 0 if price else verbose, FASTER, at_most=True) as done:
             solution = problem.solve(learn_mean=learn_mean, done=done)
         few = _shares(found.sums, solution.weights) >= NEGLIGIBLE
         if few.sum() < np.count_nonzero(solution.weights):
             solution = problem.restricted(few).solve(learn_mean=learn_mean).spread_over(few)
-        if not solution.weights.any():
+        if len(found.sums) and not solution.weights.any():
             solution = _faintest(problem, solution)
-        return problem, solution, price
+        return _Tied(asked, found, problem, solution, price)
 
     best = at(0.0)
-    most = LOUDER * max(shown, found.largest_evidence(best[1].weights)[0], FAINT)
+    most = LOUDER * max(shown, found.largest_evidence(best.solution.weights)[0], FAINT)
 
-    def too_loud(solved: tuple[Problem, Solution, float]) -> bool:
-        return found.largest_evidence(solved[1].weights)[1] > most
+    def too_loud(solved: _Tied) -> bool:
+        return found.largest_evidence(solved.solution.weights)[1] > most
 
     low = 0.0
     for high in CHEAP * DEARER ** np.arange(MOST_PRICES):
         if not too_loud(best):
             break
-        best, low = at(float(high)), best[2]
-    for _ in range(HALVINGS if best[2] else 0):
-        tried = at((low + best[2]) / 2)
+        best, low = at(float(high)), best.price
+    for _ in range(HALVINGS if best.price else 0):
+        tried = at((low + best.price) / 2)
         if too_loud(tried):
-            low = tried[2]
+            low = tried.price
         else:
             best = tried
     return best
@@ -245,7 +331,7 @@ def _drawn(
     of_pilot, every = [of_rows(ladder, places[some]) for ladder in bank], np.arange(len(some))
     with progress("leave-one-out sums of a pilot", work_units(pilot, bank, every), verbose, FASTER) as done:
         found = sums_of(pilot, of_pilot, every, done)
-    _, solution, _ = _solved(found, counts, centre, learn_mean=learn_mean)
+    solution = _solved(_Asked(every, counts, centre, learn_mean), found).solution
     mixture = _survivors(pilot, of_pilot, found, solution)
     most = max(2 * LEFT_OUT, min(POOL, POOL_VALUES // here.n_classes))
     pool, pool_counts = sampled_rows(here.y, most, random, min(OF_CLASS_IN_POOL, most // here.n_classes))
@@ -270,83 +356,6 @@ def _label_probabilities(pilot: Labelled, mixture: Mixture, mean: NDArray, asked
     return found
 
 
-@dataclass(frozen=True)
-class _Given:
-    """Weights of points of their own beside tied weights."""
-
-    solution: Solution
-    """Tied weights, and means."""
-    ladders: list[Ladder]
-    """Free ladders, with weights that may be zero."""
-    evidence: NDArray
-    """How far apart the class sums of each free kernel with weights are, on average over the rows."""
-
-
-@dataclass(frozen=True)
-class _Freeing:
-    """Gives points weights of their own, beside the tied members of a bank."""
-
-    labelled: Labelled
-    bank: Sequence[Ladder]
-    rows: NDArray
-    found: MemberSums
-    learn_mean: bool
-
-    def best(
-        self, problem: Problem, parts: list[Problem], fold: NDArray, solution: Solution
-    ) -> tuple[_Given | None, NDArray]:
-        """The optimum with free weights, None if they are not better than none; and scores by folds."""
-        labelled, ladders = self.labelled, free_ladders(self.bank)
-        candidates = candidates_of(labelled.y, sum(len(ladder.factors) for ladder in ladders), len(self.rows))
-        ladders, kernels = free_kernels(labelled, ladders, self.rows, candidates)
-        n_members = len(kernels)
-        whole_fold = folds_of(labelled.y, number_of_folds(len(labelled)))
-        classes, of_candidates = labelled.y[candidates], whole_fold[candidates]
-        folded = Folded.of(problem, parts, fold, kernels, classes, of_candidates, learn_mean=self.learn_mean)
-        vector = problem.vector(solution)
-        start = State(vector[: problem.n_members], np.empty(0, int), np.empty(0), solution.mean)
-        freed = folded.best(start)
-        if not len(freed.state.beta):
-            return None, freed.scores
-        state = self._pruned(folded, freed, problem)
-        beta = np.zeros((n_members, len(labelled)))
-        beta[:, candidates] = state.dense(n_members, len(candidates)) / labelled.counts[candidates]
-        ends = np.cumsum([len(ladder.factors) for ladder in ladders])[:-1]
-        given = [
-            replace(ladder, point_weights=each) for ladder, each in zip(ladders, np.split(beta, ends), strict=True)
-        ]
-        solution = Solution(state.tied / problem.scale, state.mean, folded.whole.loss(state))
-        evidence = folded.whole.free_evidence(state)[beta.any(axis=1)]
-        return _Given(solution, given, evidence), freed.scores
-
-    def _pruned(self, folded: Folded, freed: Freed, problem: Problem) -> State:
-        """The optimum without tied members that say next to nothing."""
-        of_tied = _evidence(self.found.sums, freed.state.tied / problem.scale)
-        few = of_tied > NEGLIGIBLE * (folded.whole.free_evidence(freed.state).sum() + of_tied.sum())
-        if few.sum() == np.count_nonzero(freed.state.tied):
-            return freed.state
-        some = replace(folded.whole, evidence=folded.whole.evidence[few], rate=freed.rate)
-        state = some.solve(replace(freed.state, tied=freed.state.tied[few]))
-        tied = np.zeros(len(few))
-        tied[few] = state.tied
-        return replace(state, tied=tied)
-
-
-def _with_free(mixture: Mixture, given: Sequence[Ladder]) -> Mixture:
-    """A mixture with free ladders, without length scales that have no weight."""
-    ladders, densities = list(mixture.ladders), list(mixture.log_densities or ())
-    for ladder in given:
-        assert ladder.point_weights is not None
-        kept = ladder.point_weights.any(axis=1)
-        if kept.any():
-            plain = ladder.plain
-            weights = ladder.point_weights[kept]
-            factors, none = ladder.factors[kept], np.empty((kept.sum(), 0))
-            ladders.append(replace(plain, factors=factors, weights=none, point_weights=weights))
-            densities.append(weights)
-    return replace(mixture, ladders=tuple(ladders), log_densities=tuple(densities))
-
-
 def _nested(labelled: Labelled, members: int) -> bool:
     """Whether leave-one-out figures are of weights that were chosen without the row.
 
@@ -354,17 +363,6 @@ def _nested(labelled: Labelled, members: int) -> bool:
     """
     n, n_classes = len(labelled), labelled.n_classes
     return 1 < n <= NESTED and n_classes <= COLUMNS and n * n_classes * members * FOLDS <= MOST_VALUES
-
-
-def _without(found: MemberSums, fold: NDArray, k: int, counts: NDArray, centre: NDArray, price: float) -> Problem:
-    """The problem that knows nothing of the labels of a fold: neither their probabilities, nor what they say to others.
-
-    What the others say is scaled up to the number of all.
-    """
-    kept = fold != k
-    rest = np.maximum(found.sums - found.by_fold[..., k], 0)[:, kept]
-    rest *= counts.sum() / counts[kept].sum()
-    return Problem.of(rest, found.y[kept], counts[kept], centre, None, found.at_copies, CAUTION, price)
 
 
 def _averages(scores: NDArray, problem: Problem) -> tuple[float, float]:
@@ -399,19 +397,9 @@ def _faintest(problem: Problem, solution: Solution) -> Solution:
     return replace(solution, weights=weights)
 
 
-def _evidence(sums: NDArray, weights: NDArray) -> NDArray:
-    """The evidence of each member: how far apart its class sums are, on average over the points."""
-    evidence = np.zeros(len(sums))
-    alive = np.flatnonzero(weights)
-    evidence[alive] = weights[alive] * np.ptp(sums[alive], axis=2).mean(axis=1)
-    if len(alive) and not evidence.any():  # all points say the same of all classes
-        evidence[alive] = 1 / len(alive)
-    return evidence
-
-
 def _shares(sums: NDArray, weights: NDArray) -> NDArray:
     """The share of each member in the evidence."""
-    evidence = _evidence(sums, weights)
+    evidence = evidence_of(sums, weights)
     return evidence / max(evidence.sum(), np.finfo(float).tiny)
 
 
@@ -427,8 +415,8 @@ def _survivors(labelled: Labelled, bank: Sequence[Ladder], found: MemberSums, so
 
 def _split(bank: Sequence[Ladder], solution: Solution) -> list[NDArray]:
     """The weights of each ladder, shape (F, A)."""
-    ends = np.cumsum([ladder.weights.size for ladder in bank])
-    parts = np.split(solution.weights, ends[:-1])
+    ends = np.cumsum([ladder.weights.size for ladder in bank], dtype=int)
+    parts = np.split(solution.weights, ends)[:-1]  # also of an empty bank
     return [part.reshape(ladder.weights.shape) for ladder, part in zip(bank, parts, strict=True)]
 
 
@@ -442,6 +430,7 @@ def _table(mixture: Mixture, evidence: NDArray) -> dict[str, NDArray]:
         for ladder in mixture.ladders
         if ladder.point_weights is not None
         for f, weights in enumerate(ladder.point_weights)
+        if weights.any()
     ]
     members = tied + free
     columns: dict[str, Any] = {

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 COLUMNS = 32  # if there are more classes, each point has so many columns: those it may have, and one for all others
 FINISHED = 512  # points whose sums are divided by densities at a time
 SMALLEST_LOG = np.finfo(np.float32).min  # of a factor in single precision
+LOUDER = 1.75  # times the evidence that was shown may be heard at a copy; twice is the promise, as weights stay a while
 NEAR = 24  # neighbours whose classes a point may have
 
 
@@ -60,13 +61,25 @@ class MemberSums:
     contenders: NDArray | None = None
     """The classes of the columns of each point but the last, if points have columns of their own."""
 
-    def largest_evidence(self, weights: NDArray) -> tuple[float, float]:
-        """The largest evidence in nats of weighted members, at points that are left out and at copies of them."""
+    @classmethod
+    def of_none(cls, y: NDArray, n_classes: int, n_folds: int) -> MemberSums:
+        """What no member says."""
+        sums = np.empty((0, len(y), n_classes))
+        of_points = np.empty((2, 0, len(y)), np.float32)
+        return cls(y, sums, (), np.empty((2, 0, n_classes)), of_points, np.empty((*sums.shape, n_folds)))
+
+    def largest_evidence(
+        self, weights: NDArray, others: NDArray | float = 0.0, of_itself: NDArray | float = 0.0
+    ) -> tuple[float, float]:
+        """The largest evidence in nats of weighted members, at points that are left out and at copies of them.
+
+        Other class sums at the points may come in addition, with what each point says to its own copy.
+        """
         alive = np.flatnonzero(weights)
         w, sums, (factors, own) = weights[alive], self.sums[alive], np.exp(self.to_copies[:, alive], dtype=float)
-        copies = np.einsum("m,mj,mjc->jc", w, factors, sums)
-        copies[np.arange(len(copies)), self.y] += w @ own
-        left_out = np.tensordot(w, sums, 1)
+        copies = np.einsum("m,mj,mjc->jc", w, factors, sums) + others
+        copies[np.arange(len(copies)), self.y] += w @ own + of_itself
+        left_out = np.tensordot(w, sums, 1) + others
         left_out -= left_out.mean(axis=1, keepdims=True)
         copies -= copies.mean(axis=1, keepdims=True)
         middle = left_out.mean(axis=0) if self.contenders is None else 0.0
