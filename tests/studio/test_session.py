@@ -218,8 +218,23 @@ def test_a_slip_of_the_finger_comes_back_as_doubtful(begun):
     doubtful = session.state()["doubtful"]
     assert [one["row"] for one in doubtful] == [row]
     assert session.labels.classes[doubtful[0]["other"]] == truth[row]
-    assert doubtful[0]["neighbours"] >= 8
+    gaps = np.linalg.norm(X - X[row], axis=1)
+    near = np.argsort(gaps)[1:11]
+    assert doubtful[0]["neighbours"] == (session.learner.answer.found[near] == doubtful[0]["other"]).sum() >= 8
     assert session.colours()[4 * row + 3] & 1
+
+
+def test_doubtful_labels_stay_in_the_list_while_the_next_label_is_learned(begun):
+    X, truth = blobs()
+    session = begun(X)
+    answer(session, truth, 12)
+    row = session.next()
+    session.label([row], str((int(truth[row]) + 1) % 3))
+    assert session.learner.wait(60)
+    shown = []
+    session.listeners.append(lambda news: shown.append(session.state()["doubtful"]) if news == "colours" else None)
+    answer(session, truth, 1)
+    assert [[one["row"] for one in listed] for listed in shown] == [[row]]
 
 
 def test_reasons_are_labelled_rows_of_the_same_cloud(begun):
