@@ -1,7 +1,9 @@
 """Few labels: whole fits of the semi-supervised classifier, and predictions from soft labels beside hard ones.
 
 `python -m benchmarks.few_labels tables` compares on tables, and takes some minutes. Those that scikit-learn does not
-have are read from the folder COXFIELD_DATA. A number after it says how many draws.
+have are read from the folder COXFIELD_DATA. A number after it says how many draws. Likewise `units` multiplies one
+column by a million, `calibration` compares errors to expect with errors, `shares` states class shares, and `questions`
+counts the classes that `suggest` meets from no label on.
 """
 
 import csv
@@ -17,7 +19,8 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 
 from benchmarks.harness import Row, console, images, seconds, show
 from coxfield import LGCPClassifier, SLGCPClassifier
-from coxfield.datasets import DatasetUnavailableError
+from coxfield.calibration import reliability
+from coxfield.datasets import DatasetUnavailableError, fetch_mnist
 from coxfield.datasets.fetch import require
 
 
@@ -138,5 +141,130 @@ def on_table(X, truth, per_class, draws):
     return {method: np.mean(values, axis=0) for method, values in found.items()}
 
 
+def published(name):
+    with np.load(require(f"ssl_{name}.npz", name)) as arrays:
+        return arrays["X"].astype(float), arrays["y"].astype(int)
+
+
+def some_images(count=10_000):
+    data = fetch_mnist()
+    rows = np.random.default_rng(0).permutation(len(data.X_train))[:count]
+    return data.X_train[rows].astype(np.float32) / np.float32(255), data.y_train[rows].astype(int)
+
+
+PICTURES = {
+    "digits": lambda: load_digits(return_X_y=True),
+    "USPS": lambda: published("usps"),
+    "MNIST 10,000": some_images,
+}
+
+
+def prepared(X):
+    """A classifier without labels, so that they can be given by `relabel`."""
+    return SLGCPClassifier(classes=[], random_state=0).fit(X, np.full(len(X), -1))
+
+
+def mean_of(values, digits=1):
+    """Mean and standard error."""
+    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.{digits}f}"
+
+
+def draws_of(truth, per_class, draws):
+    return (some_labels(truth, per_class, np.random.default_rng(seed)) for seed in range(draws))
+
+
+def error_of(clf, truth, y):
+    return 100 * np.mean(clf.transduction_ != truth, where=y < 0)
+
+
+def units(draws=DRAWS, per_class=10):
+    """Error where one column, drawn anew each time, is a million times as large."""
+    for name in ("wine", "heart", "satimage", "digits"):
+        X, truth = (TABLES | PICTURES)[name]()
+        clf, plain, ruined = prepared(X), [], []
+        varying = np.flatnonzero(np.ptp(X, axis=0) > 0)
+        for seed, y in enumerate(draws_of(truth, per_class, draws)):
+            other = X.copy()
+            other[:, np.random.default_rng(seed).choice(varying)] *= 1e6
+            plain.append(error_of(clf.relabel(y), truth, y))
+            ruined.append(error_of(SLGCPClassifier().fit(other, y), truth, y))
+        rows = [
+            Row("as it is", f"{mean_of(plain)} %"),
+            Row("one column times 1e6", f"{mean_of(ruined)} %"),
+            Row("difference", mean_of(np.subtract(ruined, plain)), f"at most {2.0 if name == 'digits' else 0.5}"),
+        ]
+        show(f"{name}, {per_class} labels per class, {draws} draws", rows)
+
+
+def calibration(draws=DRAWS):
+    """Errors to expect, one minus the largest probability, beside errors; and the expected calibration error."""
+    for name, load in PICTURES.items():
+        X, truth = load()
+        clf, rows = prepared(X), []
+        for per_class in (1, 2, 5, 10):
+            found = []
+            for y in draws_of(truth, per_class, draws):
+                p = clf.relabel(y).label_distributions_[y < 0]
+                judged = reliability(truth[y < 0], p, clf.classes_)
+                doubt = 100 * (1 - p.max(axis=1)).mean()
+                found.append((doubt, error_of(clf, truth, y), judged.expected_calibration_error, judged.log_loss))
+            expected, error, ece, loss = np.mean(found, axis=0)
+            text = f"{expected:.1f} expected, {error:.1f} % wrong: {expected / error:.2f}"
+            text += f"; ECE {ece:.3f}, log loss {loss:.3f}"
+            rows.append(Row(f"{per_class} labels per class", text, "0.7 to 1.3"))
+        show(f"{name}: errors to expect, mean of {draws} draws", rows)
+
+
+def shares(draws=DRAWS):
+    """Errors with class shares that are not stated, right, and twice too large for one class."""
+    for name, load in PICTURES.items():
+        X, truth = load()
+        clf, rows = prepared(X), []
+        right = dict(enumerate(np.bincount(truth) / len(truth)))
+        for per_class in (1, 5):
+            for what, stated in (("no", None), ("right", right), ("wrong", right | {0: 2 * right[0]})):
+                clf.set_params(class_prior=stated)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # wrong shares are told of
+                    wrong = [error_of(clf.relabel(y), truth, y) for y in draws_of(truth, per_class, draws)]
+                rows.append(Row(f"{per_class} labels per class, {what} shares", f"{mean_of(wrong)} %"))
+        show(f"{name}: class shares, {draws} draws", rows)
+
+
+def questions(draws=DRAWS, asked=(10, 20, 40)):
+    """How many classes the first questions meet, before there is any label."""
+    for name in ("digits", "satimage", "pendigits"):
+        X, truth = PICTURES[name]() if name in PICTURES else stored(name)
+        clf, met = prepared(X), {"suggest": [], "random": [], "farthest first": []}
+        Z = StandardScaler().fit_transform(X)
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            orders = {
+                "suggest": clf.set_params(random_state=seed).suggest(max(asked)),
+                "random": rng.permutation(len(X)),
+                "farthest first": farthest_first(Z, max(asked), rng),
+            }
+            for what, order in orders.items():
+                met[what].append([len(np.unique(truth[order[:n]])) for n in asked])
+        rows = [
+            Row(
+                what, ", ".join(f"{mean:.1f} after {n}" for mean, n in zip(np.mean(counts, axis=0), asked, strict=True))
+            )
+            for what, counts in met.items()
+        ]
+        show(f"{name}: classes met, of {len(np.unique(truth))}, {draws} draws", rows)
+
+
+def farthest_first(X, count, rng):
+    """Rows, each as far as possible from those before it; the first is drawn."""
+    chosen = [int(rng.integers(len(X)))]
+    nearest = np.full(len(X), np.inf)
+    while len(chosen) < count:
+        nearest = np.minimum(nearest, ((X - X[chosen[-1]]) ** 2).sum(axis=1))
+        chosen.append(int(nearest.argmax()))
+    return np.array(chosen)
+
+
 if __name__ == "__main__":
-    tables(*map(int, sys.argv[2:])) if "tables" in sys.argv[1:] else run()
+    parts = {"tables": tables, "units": units, "calibration": calibration, "shares": shares, "questions": questions}
+    parts[sys.argv[1]](*map(int, sys.argv[2:])) if len(sys.argv) > 1 else run()

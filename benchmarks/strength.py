@@ -7,6 +7,7 @@ kept as JSON lines, so that a second run computes only what is missing. `--coins
 import argparse
 import json
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,9 +20,13 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from benchmarks.harness import console
+from benchmarks.many_rows import mixtures
 from coxfield import LGCPClassifier
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.datasets.fetch import data_folder
+from coxfield.evaluation.calibration import reliability
+from coxfield.selection.mixture import bank as banks
+from coxfield.selection.mixture import learn
 from coxfield_paper.studies.data_sets import load
 from coxfield_paper.studies.peers import logistic_regression, random_forest, support_vectors
 
@@ -38,6 +43,7 @@ METHODS = {
     "boosted trees": lambda d: HistGradientBoostingClassifier(random_state=0),
     "logistic": lambda d: logistic_regression(),
 }
+PARTS = {"wide without free weights": (learn, "FREE_ROWS"), "wide without relevance": (banks, "RELEVANT_ROWS")}
 
 
 def squares(rng):
@@ -152,20 +158,37 @@ class Records:
             file.write(json.dumps(record) + "\n")
 
 
+@contextmanager
+def without(method: str):
+    """Fits where too few rows are thought to be there for a part of the wide bank."""
+    module, constant = PARTS.get(method, (None, ""))
+    if module is None:
+        yield
+        return
+    known = getattr(module, constant)
+    setattr(module, constant, np.inf)
+    try:
+        yield
+    finally:
+        setattr(module, constant, known)
+
+
 def measure(name: str, seed: int, method: str) -> dict:
     """Fit to one half and judge the other one."""
     X, y, Z, z = half(name, seed)
-    classifier = METHODS[method](X.shape[1])
+    classifier = METHODS["wide" if method in PARTS else method](X.shape[1])
     start = time.process_time()  # of the processor: others may use the machine
-    classifier.fit(X, y)
+    with without(method):
+        classifier.fit(X, y)
     fitted = time.process_time()
     found = classifier.predict_proba(Z)
     predicted = time.process_time()
     loss = log_loss(z, np.clip(found, 1e-15, 1), labels=classifier.classes_)
     wrong = 100 * float(np.mean(classifier.classes_[found.argmax(axis=1)] != z))
+    ece = 100 * reliability(z, found, classifier.classes_).expected_calibration_error
     times = {"fit": fitted - start, "predict": predicted - fitted}
     more = {"support": int(classifier.n_support_)} if hasattr(classifier, "n_support_") else {}
-    return {"set": name, "seed": seed, "method": method, "error": wrong, "log_loss": loss, **times, **more}
+    return {"set": name, "seed": seed, "method": method, "error": wrong, "log_loss": loss, "ece": ece, **times, **more}
 
 
 def run_all(sets, halves: int, methods, records: Records) -> None:
@@ -188,7 +211,7 @@ def show_all(records: Records, methods) -> None:
     names = [name for name in SETS if all((name, method) in found for method in methods)]
     means = {
         key: np.array([[np.mean([r[key] for r in found[name, m]]) for m in methods] for name in names])
-        for key in ("log_loss", "error", "fit")
+        for key in ("log_loss", "error", "fit", "ece")
     }
     table = Table(title="log loss / error in per cent, means over halves")
     table.add_column("set")
@@ -202,11 +225,39 @@ def show_all(records: Records, methods) -> None:
     table.add_row("mean", *(f"{a:.4f} / {b:.2f}" for a, b in averages))
     ranks = [rankdata(means[key].round(6), axis=1).mean(axis=0) for key in ("log_loss", "error")]
     table.add_row("average rank", *(f"{a:.2f} / {b:.2f}" for a, b in zip(*ranks, strict=True)))
+    table.add_row("calibration error, %", *(f"{e:.2f}" for e in means["ece"].mean(axis=0)))
     table.add_row("fit, s (median)", *(f"{t:.2f}" for t in np.median(means["fit"], axis=0)))
     console.print(table)
     if "simple" in methods and "wide" in methods:
+        a, b = (means["ece"][:, methods.index(m)] for m in ("simple", "wide"))
+        worse = sorted(zip((b - a).round(1).tolist(), names, strict=True), reverse=True)[:3]
+        console.print(f"calibration error of wide, less than simple's on {np.sum(b < a)} sets; most above it: {worse}")
         a, b = (means["fit"][:, methods.index(m)] for m in ("simple", "wide"))
         console.print(f"time of wide over simple: median {np.median(b / a):.1f}, largest {np.max(b / a):.1f}")
+
+
+def times() -> None:
+    """Processor time of a fit with each bank on one thread, and its ratio, from 500 rows to 10,000."""
+    for name in ("mixtures", "gq5, 2 classes"):
+        for n in (500, 2000, 10_000):
+            X, y = mixtures(n) if name == "mixtures" else many(name, n)
+            took = {}
+            for of in ("simple", "wide"):
+                start = time.process_time()
+                clf = LGCPClassifier(bank=of, n_jobs=1).fit(X, y)
+                took[of] = time.process_time() - start
+            ratio = took["wide"] / took["simple"]
+            console.print(
+                f"{name}, {n:,} rows: simple {took['simple']:.1f} s, wide {took['wide']:.1f} s, ratio {ratio:.1f}; "
+                f"{clf.n_support_} points with weights"
+            )
+
+
+def many(name: str, n: int):
+    """So many rows of a made-up set, from several draws."""
+    drawn = [MADE[name](np.random.default_rng(seed)) for seed in range(-(-n // 2500))]
+    X, y = (np.concatenate(part)[:n] for part in zip(*drawn, strict=True))
+    return X, y
 
 
 def coins(draws: int, bank: str) -> None:
@@ -262,14 +313,17 @@ def pictures(folder: Path, records: Records) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="*", default=SETS)
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--methods", nargs="*", default=list(METHODS), help=f"also {list(PARTS)}")
     parser.add_argument("--halves", type=int, default=2)
     parser.add_argument("--records", type=Path, default=Path("strength.jsonl"))
     parser.add_argument("--coins", type=int, default=0, metavar="DRAWS")
+    parser.add_argument("--times", action="store_true", help="of fits from 500 to 10,000 rows")
     parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw pictures of records that are there")
     options = parser.parse_args()
     if options.pictures:
         pictures(options.pictures, Records(options.records))
+    elif options.times:
+        times()
     elif options.coins:
         for of in ("simple", "wide"):
             coins(options.coins, of)

@@ -65,7 +65,7 @@ class Backend:
         if not self.dask:
             return {}
         why = "each step of the search is another pass over all pairs of points"
-        return {"pseudo_likelihood": (why, "needs all rows in one place")}
+        return {"pseudo_likelihood": (why, "needs all rows in one place: give")}
 
     def array(self, values):
         """An array of NumPy in the library."""

@@ -1,11 +1,14 @@
 """Commands as a person types them and as a program pipes them, and small tables to run them on."""
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 from typer.testing import CliRunner
 
 from coxfield import SLGCPClassifier
 from coxfield.apps.cli.app import app
+from coxfield.io import model_file
 
 RNG = np.random.default_rng(3)
 START = RNG.bit_generator.state
@@ -43,6 +46,21 @@ def refusal(*arguments, code=1):
     result = run(*arguments, code=code)
     assert result.stdout == ""
     return result.stderr
+
+
+def refusal_that_changes_nothing(*arguments, code=1):
+    """The sentence of a command that must fail, and leaves all files as they were."""
+    before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    sentence = refusal(*arguments, code=code)
+    assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
+    if code == 1:
+        assert sentence.startswith("Error: ")
+        assert sentence.count("\n") == 1
+    return sentence
+
+
+def load(name="model.skops"):
+    return model_file.load(Path(name))
 
 
 def fit(*arguments, **options):

@@ -160,13 +160,6 @@ def test_a_query_with_nan_is_named_by_column_and_chunk():
         clf.predict(chunked(Q, 15)).compute()
 
 
-@pytest.mark.parametrize("selection", ["pseudo_likelihood"])
-def test_selections_that_are_no_sums_over_shards_say_what_to_use(selection):
-    X, y, _ = points()
-    with pytest.raises(ValueError, match="needs all rows in one place: give"):
-        DaskLGCPClassifier(selection=selection).fit(chunked(X, 30), chunked(y, 30))
-
-
 def test_bad_options_and_missing_labels():
     X, y, _ = points()
     with pytest.raises(ValueError, match="selection must be one of"):

@@ -8,7 +8,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern, RationalQuadratic
+from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from backends import BANK
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
@@ -226,12 +226,6 @@ def test_a_part_chooses_the_mixture(dtype, given):
     for method in ("predict_proba", "set_p_values"):
         found, expected = to_numpy(getattr(there, method)(given(new))), getattr(here, method)(new)
         np.testing.assert_allclose(found, expected, atol=tolerance, rtol=0)
-
-
-@pytest.mark.parametrize("kernel", [DotProduct(), RBF(1.0) + RBF(2.0), Matern(1.0, nu=0.7)], ids=str)
-def test_other_kernels_are_refused(kernel, given):
-    with pytest.raises((TypeError, ValueError), match="NumPy arrays only"):
-        LGCPClassifier(kernel, selection=None).fit(given(X), given(Y))
 
 
 @pytest.mark.parametrize("estimator", [SLGCPClassifier(), PermanentalClassifier()], ids=str)

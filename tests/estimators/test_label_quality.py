@@ -206,12 +206,13 @@ def test_few_labels_are_asked_without_themselves(n_labels):
     few, rows = clf._few_labels, np.flatnonzero(y >= 0)
     assert (few.alone is None) == (n_labels < 3 * ENOUGH)
     alone = None if few.alone is None else few.alone.loo_predict_proba()
-    bank = {member: (block, m) for block in few.prepared.blocks(3) for m, member in enumerate(block.members)}
+    blocks = few.prepared.blocks(3)
     expected = np.empty((len(rows), 3))
     for j, row in enumerate(rows):
         others = Given(np.delete(rows, j), np.delete(y[rows], j), 3)
-        found = [bank[one] for one in few.committee.members]
-        sums = [block.sums(others)[m].whole[[row]] for block, m in found]
+        found = dict(pair for block in blocks for pair in zip(block.members, block.sums(others), strict=True))
+        found |= dict(pair for block in blocks for pair in block.kriged(others))
+        sums = [found[one].whole[[row]] for one in few.committee.members]
         expected[j] = few.committee.probabilities(sums, None if alone is None else alone[[j]])[0]
     quality, codes = clf.label_quality(), y[rows]
     assert list(quality) == COLUMNS

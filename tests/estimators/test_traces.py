@@ -89,8 +89,9 @@ def coordinates_of(clf, rows):
             held = [each.points for each in part.points.ladders] if mixed else [part.points]
             placed = [bound.points.coordinates[columns] for bound in held if hasattr(bound, "points")]
             found += [dense(coordinates).ravel() for coordinates in placed]
-            if mixed and part.points.known_densities is not None:
-                found += [log_q[:, columns].ravel() for log_q in part.points.known_densities]
+            if mixed:
+                known = [each.known for each in part.points.ladders] + [*part.points.__dict__.get("log_densities", ())]
+                found += [log_q[:, columns].ravel() for log_q in known if log_q is not None]
     return np.concatenate([*found, []]).astype(float)
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris, make_gaussian_quantiles
 
-from coxfield import LGCPClassifier
+from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.io.model_check import checked_mixture
 from coxfield.io.model_data import Reader, Writer
@@ -163,6 +163,40 @@ def test_files_hold_free_weights_and_relevance(data, fitted, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(data[2]), fitted.predict_proba(data[2]))
     np.testing.assert_array_equal(loaded.relevance_, fitted.relevance_)
     assert (loaded.bank, loaded.n_support_) == ("wide", fitted.n_support_)
+    here = pickle.loads(pickle.dumps(fitted))
+    for each in (here, loaded):
+        each.partial_fit(data[2][:60], data[3][:60])  # weights follow, so the rate of their prior is part of the state
+    np.testing.assert_allclose(loaded.predict_proba(data[2]), here.predict_proba(data[2]), rtol=1e-6)
+
+
+@pytest.fixture
+def untied():
+    """A fit in which all weights are those of points, its rows, and more."""
+    X, y = make_gaussian_quantiles(n_samples=700, n_features=3, n_classes=2, random_state=0)
+    clf = LGCPClassifier().fit(X[:400], y[:400])
+    assert not clf.kernel_.tied
+    return clf, X, y
+
+
+def test_weights_of_points_alone_are_no_covariance(untied):
+    clf, X, y = untied
+    assert not clf.kernel_(X[:3]).any()
+    for use in (
+        lambda: LGCPClassifier(clf.kernel_, selection=None).fit(X, y),
+        lambda: SLGCPClassifier(clf.kernel_, selection=None).fit(X[:60], np.where(np.arange(60) < 20, y[:60], -1)),
+    ):
+        with pytest.raises(ValueError, match=r"as a covariance it is 0: learn one with .*bank='simple'"):
+            use()
+
+
+def test_weights_of_points_alone_follow_too(untied):
+    clf, X, y = untied
+    clf.partial_fit(X[400:500], y[400:500])
+    assert not clf.kernel_.tied
+    assert clf.kernel_.support[400:].any()
+    assert clf.loo_log_loss_ == pytest.approx(log_loss(clf, X[500:], y[500:]), abs=0.05)
+    clf.forget(np.arange(400))
+    assert len(clf.y_fit_) == 100 > clf.n_support_ > 0
 
 
 def with_free(clf, **parts):

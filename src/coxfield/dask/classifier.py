@@ -54,7 +54,8 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     selection : {"mixture", "loo_error", "loo_log_loss", None}, default="mixture"
         As in `LGCPClassifier`: "mixture" learns the weights of a mixture of covariances, "loo_error" is the paper's
         rule, "loo_log_loss" chooses length scale and signal variance together by log loss, and None uses the kernel
-        unchanged. The densities of a mixture are sums over all pairs of points.
+        unchanged. The densities of a mixture are sums over all pairs of points. Members are those of
+        `LGCPClassifier(bank="simple")`: folds and weights of single points need all rows that count in one place.
     length_scales : array-like, default=None
         Factors tried for the length scales. None for those that fit the data.
     learn_mean : bool, default=True
@@ -135,7 +136,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    bank = "simple"
+    bank = "simple"  # weights of points would need kernel values of all candidates, and folds of all rows, in one place
     selection_part = 1.0
     class_weight = None
 

@@ -20,6 +20,7 @@ from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
 from coxfield.estimators.reasons import Importance, LabelQuality, Reasons
 from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_parts
+from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.mixture_ladder import ALPHAS
 from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
 from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from coxfield.engine.class_sums import Scores
     from coxfield.estimators.tables import TableColumns
-    from coxfield.kernels.mixture import Mixture
     from coxfield.selection.mixture.learn import LearnedMixture
 
 
@@ -91,7 +91,11 @@ class ChoosesCovariance:
     def _given_kernels(self) -> PerClass:
         learning = self.selection == "pseudo_likelihood"
         default = RBF(1.0, UNBOUNDED) if learning else RBF(1.0)
-        return class_kernels(default if self.kernel is None else self.kernel, self.classes_, by_object=learning)
+        kernels = class_kernels(default if self.kernel is None else self.kernel, self.classes_, by_object=learning)
+        for kernel in kernels.distinct:
+            if isinstance(kernel, Mixture):
+                kernel.check_nonnegative()
+        return kernels
 
     def _chosen(self, labelled: Labelled) -> PerClass:
         """The kernels that the selection prefers."""
@@ -309,11 +313,11 @@ class LGCPClassifier(
         length scales per feature, under a weak prior and within the bounds of the kernel. Classes that are given the
         same kernel object share its parameters.
         None uses the kernel unchanged. Parameters with bounds "fixed" stay.
-    bank : {"simple", "wide"}, default="simple"
+    bank : {"wide", "simple"}, default="wide"
         The members of the default mixture, where `kernel` is None. "simple" has covariances whose weight all points
         share. "wide" adds a representation in which columns count as much as they are relevant, and *free* members,
-        in which points have weights of their own; both only where leave-one-out is sure of them. See
-        `docs/mixtures.md`.
+        in which points have weights of their own; both only where the folds are sure of them, and neither with more
+        than 32 classes. Give "simple" if `kernel_` should be the whole model. See `docs/mixtures.md`.
     length_scales : array-like, default=None
         Factors tried for the length scales; with the default kernel, the length scales themselves, in the units of each
         representation. None for those that fit the data: from twice the root mean square distance downwards, each

@@ -318,7 +318,9 @@ def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clust
         return []
     unit = power_of_two(float(np.sqrt(axes.variances[leading[0]])))
     some = np.asarray(coordinates[:: -(-n // SAMPLE), leading] / unit, dtype=np.float32)
-    counts = [count for count in (n_classes * multiple for multiple in COMPONENTS) if count * PER_COMPONENT <= len(some)]
+    counts = [
+        count for count in (n_classes * multiple for multiple in COMPONENTS) if count * PER_COMPONENT <= len(some)
+    ]
     centres = _spread_out(some, max(counts, default=0))
     found = []
     for count in counts:

@@ -162,8 +162,8 @@ def _parts(walk: sparse.csr_array, first: NDArray, count: int) -> NDArray:
 def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[], None] | None) -> NDArray:
     """The lowest modes beside those of the parts, as columns, found by ARPACK.
 
-    It sees a Chebyshev polynomial of S that is large above the values that are asked for, and between -1 and 1 below. If
-    fewer modes than that lie above, the values say so, and the search begins again with (I + S) / 2.
+    It sees a Chebyshev polynomial of S that is large for the lowest modes, and between -1 and 1 for most others. If too
+    few modes are where it is large, its values say so, and the search begins again with (I + S) / 2.
     """
     n, dtype = len(parts), _precision(len(parts))
     if count < 1:

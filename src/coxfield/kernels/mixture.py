@@ -291,7 +291,12 @@ class Mixture:
         return all(plain)
 
     def check_nonnegative(self) -> None:
-        """Raise ValueError if a kernel may take negative values."""
+        """Raise ValueError if a kernel may take negative values, or if there is nothing but weights of points."""
+        if not self.tied:
+            raise ValueError(
+                "all weights of this mixture are those of single points, so as a covariance it is 0: learn one with "
+                "LGCPClassifier(bank='simple')"
+            )
         for ladder in self.ladders:
             ladder.covariance.check_nonnegative()
 

@@ -158,12 +158,6 @@ class MixturePoints(PlainPoints):
             found.append(known)
         return tuple(found)
 
-    @property
-    def known_densities(self) -> tuple[NDArray, ...] | None:
-        """`log_densities` if it is known already, None otherwise."""
-        known = tuple(points.known for points in self.ladders if points.known is not None)
-        return known if len(known) == len(self.ladders) else self.__dict__.get("log_densities")
-
     def _with_known(self) -> MixturePoints:
         """These points; densities that were computed are kept with them."""
         computed = self.__dict__.get("log_densities")

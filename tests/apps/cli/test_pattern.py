@@ -6,9 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.gaussian_process.kernels import Matern
-from typer.testing import CliRunner
 
-from coxfield.apps.cli.app import app
+import command_line
 from coxfield.process import LogGaussianCoxProcess, PointPattern
 
 
@@ -18,11 +17,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def run(*arguments, code=0):
-    result = CliRunner().invoke(app, ["pattern", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return " ".join(result.stderr.split())
+    return " ".join(command_line.run("pattern", *arguments, code=code).stderr.split())
 
 
 def written(process, name="points.csv", seeds=(1,), window=((0, 1), (0, 1))):

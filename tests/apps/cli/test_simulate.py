@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
-from typer.testing import CliRunner
 
-from coxfield.apps.cli.app import app
+import command_line
+from command_line import run
 from coxfield.process import LogGaussianCoxProcess
 
 PLANE = ["--window", "0", "4", "0", "3"]
@@ -22,17 +22,11 @@ def _folder(tmp_path, monkeypatch):
 
 
 def simulate(*arguments, code=0):
-    result = CliRunner().invoke(app, ["simulate", *map(str, arguments)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
+    return run("simulate", *arguments, code=code)
 
 
 def refusal(*arguments, code=1):
-    result = simulate(*arguments, code=code)
-    assert result.stdout == ""
-    return " ".join(result.stderr.split())
+    return " ".join(command_line.refusal("simulate", *arguments, code=code).split())
 
 
 @pytest.mark.parametrize(

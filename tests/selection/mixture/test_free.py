@@ -13,9 +13,10 @@ from coxfield.engine.store import store_bound
 from coxfield.kernels.mixture import Mixture
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.transforms import Whitening
+from coxfield.selection.mixture import point_weights
 from coxfield.selection.mixture.concave import MEAN_PRECISION
-from coxfield.selection.mixture.free import FreeProblem, State, nonnegative_minimum
-from coxfield.selection.mixture.point_weights import free_kernels
+from coxfield.selection.mixture.free import TOLERANCE, FreeProblem, State, nonnegative_minimum
+from coxfield.selection.mixture.point_weights import candidates_of, free_kernels
 from derivatives import difference
 from mixtures import by_loops, ladder
 from mixtures import problem as points
@@ -251,3 +252,21 @@ def test_logarithms_of_free_sums_far_away_and_with_rows_that_have_no_weight():
         np.testing.assert_array_equal(found.argmax(axis=1), expected.argmax(axis=1))
     near = labelled.X[:4] + 0.1
     np.testing.assert_array_equal(class_sums(more, near).values, class_sums(store, near).values)
+
+
+def test_a_start_at_which_all_probabilities_are_0_or_1_is_not_followed():
+    """Second derivatives vanish there, and Newton's method cannot leave."""
+    problem = made()
+    wild = replace(problem.start, columns=np.arange(40), beta=np.full(40, 1e4), mean=np.array([-1e4, 0, 1e4]))
+    assert problem.violation(problem.solve(wild)) <= TOLERANCE
+    assert problem.loss(problem.solve(wild)) == pytest.approx(problem.loss(problem.solve()), rel=1e-6)
+
+
+def test_points_that_have_a_weight_stay_candidates(monkeypatch):
+    monkeypatch.setattr(point_weights, "MOST_CANDIDATES", 10)
+    y, held = np.arange(30) % 3, np.zeros(30, bool)
+    held[[3, 4, 29]] = True
+    found = candidates_of(y, 1, 1, held)
+    assert len(found) == 10
+    assert {3, 4, 29} <= set(found.tolist())
+    assert (np.diff(y[found]) >= 0).all()

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 FAINT = 1e-6  # nats: evidence that no probability shows
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.
 MOST_FREE_ROWS = 3000  # of them by which weights of single points are found
+LIGHTER = 4  # times fewer class sums are held there, because each fold holds some of its own
 FREE_ROWS = 100  # with fewer, no point has a weight of its own: of 60 rows, folds know too little of small clean sets
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
@@ -156,7 +157,7 @@ def learn_mixture(
     judged, scores, given = tied, tied.problem.scores(tied.problem.vector(tied.solution)), None
     if free:
         assert fold is not None
-        few = tied.at(_rows(len(rows), 1, MOST_FREE_ROWS))
+        few = tied.at(_rows(len(rows), LIGHTER * max(1, members) * labelled.n_classes, MOST_FREE_ROWS))
         freeing = few.freeing(labelled, fixed or free_ladders(whole_bank), fold)
         if fixed:
             given, by_folds = freeing.again(few.solution, rate, lambda most: LOUDER * max(shown, most, FAINT))
