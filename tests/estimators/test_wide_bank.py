@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris, make_gaussian_quantiles
 
 from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield.datasets import make_circles
 from coxfield.io.model_check import checked_mixture
 from coxfield.io.model_data import Reader, Writer
 from coxfield.io.model_file import load, save
@@ -303,3 +304,10 @@ def test_coin_labels_find_nothing():
 def test_a_wrong_name_is_refused():
     with pytest.raises(ValueError, match="bank must be"):
         LGCPClassifier(bank="wild").fit(*load_iris(return_X_y=True))
+
+
+def test_curvatures_that_rounding_makes_negative_do_not_stop_a_fit():
+    X, y = make_circles(3, random_state=0)
+    order = np.random.default_rng(0).permutation(len(y))
+    model = LGCPClassifier(random_state=0).fit(X[order], y[order])
+    assert model.score(X, y) == 1

@@ -34,6 +34,7 @@ ROUGH = 0.03  # the same where only the rate is chosen
 ROUNDS = 50  # of columns that enter
 STEPS = 50  # of Newton's method between them
 RIDGE = 1e-10  # of the mean curvature: columns of neighbours are nearly the same
+WIDEST = 8  # powers of ten that `RIDGE` may grow by
 ROUNDED = 1e-4  # of the weights of all rows: a curvature below which differences have no digits, times `RIDGE`
 PIVOTS = 20  # exchanges of whole blocks before single ones
 ENOUGH = 1e-4  # of the gain that the gradient promises
@@ -301,12 +302,34 @@ class _Active:
             back = np.linalg.solve(H[m:, m:], np.column_stack([H[m:, :m], gradient[n:]]))
             Q, g = Q - H[:m, m:] @ back[:, :m], g - H[:m, m:] @ back[:, m]
         if m:
-            Q = Q + np.diag(np.full(m, RIDGE * max(np.trace(Q) / m, least)))
+            Q = with_ridge(Q, RIDGE * max(np.trace(Q) / m, least))
             found = nonnegative_minimum(Q, Q @ from_ - g, from_ > 0) - from_
         if self.learn_mean:
             step[n:] = -back[:, m] - back[:, :m] @ found
         step[:n][moving] = found
         return step
+
+
+def with_ridge(Q: NDArray, ridge: float) -> NDArray:
+    """Q with a ridge, of which half is enough for a Cholesky factor.
+
+    Q is a difference of matrices that may be much larger. So its least curvatures may be negative by more than the
+    ridge that is asked for, which is then ten times as large, or more. The step is shorter then; where it leads is not
+    changed.
+
+    Examples
+    --------
+    >>> bool(np.linalg.eigvalsh(with_ridge(np.diag([1.0, -1e-8]), 1e-10)).min() > 0)
+    True
+    """
+    eye = np.eye(len(Q))
+    for larger in 10.0 ** np.arange(WIDEST):
+        try:
+            np.linalg.cholesky(Q + ridge * larger / 2 * eye)
+        except np.linalg.LinAlgError:
+            continue
+        return Q + ridge * larger * eye
+    raise FloatingPointError("second derivatives of the loss are not those of a convex function")
 
 
 def nonnegative_minimum(Q: NDArray, b: NDArray, support: NDArray) -> NDArray:
