@@ -163,16 +163,41 @@ def test_weights_that_follow_arriving_rows_are_not_louder_than_what_was_shown(se
     y[:2] = 0, 1
     X[rng.integers(n, 2 * n, size=lonely)] *= rng.choice([3, 10, 30], size=(lonely, 1))
     X = X.astype(np.float32 if single else float)
+    come = slice(n, 2 * n - 1)  # with as many rows as there are, all would be chosen again
     weights = rng.uniform(0.3, 3, size=2 * n) if weighted else np.ones(2 * n)
     clf = LGCPClassifier().fit(X[:n], y[:n], weights[:n])
     at_the_fit = max(shown_by(clf, X[:n]))
     unbounded = copy.deepcopy(clf)
     del unbounded._largest_evidence
     for each in (clf, unbounded):
-        each.partial_fit(X[n:], y[n:], sample_weight=weights[n:])
-    now, _ = shown_by(unbounded, X)
-    _, heard = shown_by(clf, X)
+        each.partial_fit(X[come], y[come], sample_weight=weights[come])
+    now, _ = shown_by(unbounded, X[: come.stop])
+    _, heard = shown_by(clf, X[: come.stop])
     assert heard <= 2 * max(at_the_fit, now, 1e-3)
+
+
+@pytest.mark.parametrize("step", [1, 30, 60])
+def test_twice_as_many_rows_choose_again_what_few_could_not(step):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(240, 5))
+    y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
+    clf = LGCPClassifier().fit(X[:120], y[:120])
+    for start in range(120, 240, step):
+        assert clf._n_chosen == 120
+        clf.partial_fit(X[start : start + step], y[start : start + step])
+    fresh = LGCPClassifier().fit(X, y)
+    assert clf.mixture_["representation"].tolist() == fresh.mixture_["representation"].tolist()
+    np.testing.assert_allclose(clf.predict_proba(X), fresh.predict_proba(X), rtol=1e-12)
+    assert clf.loo_error_ == fresh.loo_error_
+
+
+def test_a_stream_without_a_class_that_was_announced_goes_on():
+    rng = np.random.default_rng(0)
+    X, y = two_normals(200, rng)
+    clf = LGCPClassifier().partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    for start in range(20, 200, 20):
+        clf.partial_fit(X[start : start + 20], y[start : start + 20])
+    assert clf.predict_proba(X).shape == (200, len(clf.classes_))
 
 
 def test_a_single_row_that_hears_far_more_than_was_shown_makes_the_weights_follow():
@@ -214,6 +239,7 @@ def test_isolated_rows_that_arrive_are_followed_by_members_with_a_floor():
     clf = LGCPClassifier().fit(X[:60], y[:60])
     at_the_fit = max(shown_by(clf, X[:60]))
     assert not clf.mixture_["floor"].any()
+    del clf._n_chosen  # so that weights follow; all would be chosen again
     clf.partial_fit(X[60:], y[60:])
     assert clf.mixture_["floor"].any()
     assert max(shown_by(clf, X)) <= 2 * at_the_fit
@@ -225,6 +251,7 @@ def test_members_without_a_floor_are_held_to_what_they_have_shown():
     X, y = two_normals(160, np.random.default_rng(14), 5)
     X[60::17] *= 10
     clf = LGCPClassifier([Member(transform="ranked", alphas=(0.75,))]).fit(X[:60], y[:60])
+    del clf._n_chosen  # so that weights follow; all would be chosen again
     at_the_fit, unbounded = max(shown_by(clf, X[:60])), copy.deepcopy(clf)
     del unbounded._largest_evidence
     held = pickle.loads(pickle.dumps(clf))  # the bound is part of the state

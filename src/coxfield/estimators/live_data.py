@@ -136,6 +136,7 @@ def listed_places(rows, n: int) -> NDArray:
 
 
 FOLLOWED = 0.1  # share of the rows that may change before the weights of a learned mixture follow
+GROWN = 2  # times the rows that the covariance was chosen from: then it is chosen again
 
 
 class LiveData:
@@ -179,7 +180,8 @@ class LiveData:
         The result is that of `fit` with all rows and the covariance and means unchanged. The densities of a learned
         mixture are sums over the rows that are there, so they follow. The cost is that of the new rows against all
         others. The weights of its members and the means follow when a tenth of the rows has changed, or when a new row
-        would hear far more than the fit has shown. Use `reselect` to choose the covariance again.
+        would hear far more than the fit has shown. When there are twice as many rows as a mixture was chosen from, it
+        is chosen again, as `reselect` does.
 
         Parameters
         ----------
@@ -277,11 +279,15 @@ class LiveData:
         """
         check_is_fitted(self)
         self._refuse_soft_labels("reselect")
-        rows, draft = self._training.rows, self._draft()
-        present, codes = np.unique(rows.y, return_inverse=True)
-        draft.classes_ = self._class_names[present]
-        draft._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X)
+        draft = self._draft()
+        draft._choose_again()
         return self._take_over(draft)
+
+    def _choose_again(self) -> None:
+        rows = self._training.rows
+        present, codes = np.unique(rows.y, return_inverse=True)
+        self.classes_ = self._class_names[present]
+        self._choose(Labelled(rows.X, codes, len(present), rows.weights), rows.X)
 
     def _refuse_soft_labels(self, method: str) -> None:
         weights = self._training.rows.weights
@@ -342,6 +348,9 @@ class LiveData:
         for stale in ("_loo_log_probabilities", "loo_error_", "loo_log_loss_"):
             new.__dict__.pop(stale, None)
         new._changed = getattr(self, "_changed", 0) + changed
+        if new._outgrown:
+            new._choose_again()
+            return self._take_over(new)
         if new._follows and (new._changed >= FOLLOWED * len(new._training.rows) or new._too_loud(arrived)):
             new._follow()
         kernels = new._covariances.map(lambda covariance: covariance.kernel)
@@ -357,6 +366,17 @@ class LiveData:
         if mixture is None or n_classes < 2 or self.selection_part != 1:
             return False
         return len(self._class_names) <= COLUMNS or not mixture.support.any()
+
+    @property
+    def _outgrown(self) -> bool:
+        """Whether there are twice as many rows as the mixture was chosen from.
+
+        Few rows cannot show which columns matter, and no weight makes up for that. As rows must double each time, all
+        choices together take little more than the last.
+        """
+        rows, chosen_from = self._training.rows, getattr(self, "_n_chosen", np.inf)  # older model files do not have it
+        learned = self.selection == "mixture" and self.selection_part == 1 and self._training.mixture is not None
+        return learned and len(rows) >= GROWN * chosen_from and len(np.unique(rows.y)) == len(self._class_names) > 1
 
     def _too_loud(self, arrived) -> bool:
         """Whether rows that have come hear far more than the members have shown: no row was so much alone before."""

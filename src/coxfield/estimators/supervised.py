@@ -252,6 +252,7 @@ FITTED = (  # attributes that only some fits set
     "_changed",
     "_largest_evidence",
     "_rate",
+    "_n_chosen",
     "_loo_log_probabilities",
     "_n_pilot",
     "_n_left_out",
@@ -490,6 +491,7 @@ class LGCPClassifier(
         self._forget_fit(FITTED)
         chosen_from = self._drawn(labelled)
         some = labelled if chosen_from is None else labelled[chosen_from]
+        self._n_chosen = len(some)
         with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": all_points}):
             share = some.counts.sum() / labelled.counts.sum()
             kernels = self._mixed(some, share) if self.selection == "mixture" else self._chosen(some)

@@ -39,8 +39,8 @@ def update(
     """Add the rows of a table to a model. The rows that it has are not needed again.
 
     The table must have the features, the target and, if the model has ids, the id column, under the same names. Other
-    columns are ignored. The result is that of a fit to all rows, except that the covariance stays as it was chosen.
-    When the number of rows has doubled, choose the covariance again: --reselect.
+    columns are ignored. The result is that of a fit to all rows, except that the covariance stays as it was chosen,
+    until there are twice as many rows. Then it is chosen again. To have that now, give --reselect.
 
     A class that the model does not know may be a mistake, so it is refused unless --new-classes is given. An id that
     the model has already is refused unless --replace or --add is given. The model file is replaced whole or not at all.
