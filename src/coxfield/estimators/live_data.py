@@ -350,6 +350,7 @@ class LiveData:
         new._changed = getattr(self, "_changed", 0) + changed
         if new._outgrown:
             new._choose_again()
+            new._announced, new._arrived = state.announced, np.zeros_like(state.arrived)
             return self._take_over(new)
         if new._follows and (new._changed >= FOLLOWED * len(new._training.rows) or new._too_loud(arrived)):
             new._follow()
