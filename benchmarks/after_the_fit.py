@@ -9,6 +9,7 @@ names may hold satimage.npz and a folder `tables` with npz files of X and y; wha
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import resource
 import time
@@ -68,29 +69,32 @@ def shown(name: str, ratios: list) -> None:
 
 
 def updates(sets: dict, splits: int) -> None:
-    """From a third of all rows to two thirds: at once, in steps of 10 and of 1, beside a new fit and beside before."""
-    print("# updates: at once, by 10, by 1, not at all")
+    """Rows that arrive, beside a new fit to all of them and beside the first ones alone.
+
+    The first are 52 % of the rows: then weights follow, and all but twice as many rows do not choose everything again.
+    From a third on, everything is chosen again on the way.
+    """
+    print("# updates: from 52 % at once, by 10, by 1; from a third by 10; not at all")
     means = []
     for name, (X, y) in sets.items():
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
-            half, new = len(b) // 2, log_loss(LGCPClassifier(**OPTIONS).fit(A, b), T, t)
-            losses = []
-            for step in (len(b), 10, 1):
-                clf = LGCPClassifier(**OPTIONS).fit(A[:half], b[:half])
-                if step == len(b):
-                    before = log_loss(clf, T, t)
-                if step == 1 and len(b) > 600:
-                    losses.append(losses[-1])
-                    continue
-                for start in range(half, len(b), step):
-                    clf.partial_fit(A[start : start + step], b[start : start + step])
-                losses.append(log_loss(clf, T, t))
-            ratios.append([each / new for each in (*losses, before)])
+            most, third, n = math.ceil(0.52 * len(b)), len(b) // 3, len(b)
+            ways = [(most, n), (most, 10), (most, 1 if n <= 600 else 10), (third, 10), (most, None)]
+            new = log_loss(LGCPClassifier(**OPTIONS).fit(A, b), T, t)
+            ratios.append([log_loss(_grown(A, b, *way), T, t) / new for way in ways])
         shown(name, ratios)
         means.append(np.mean(ratios, axis=0))
     print("mean and worst of the sets", np.mean(means, axis=0).round(3), np.max(means, axis=0).round(2))
+
+
+def _grown(A, b, first: int, step: int | None) -> LGCPClassifier:
+    """A classifier of the first rows to which the others came in steps, if at all."""
+    clf = LGCPClassifier(**OPTIONS).fit(A[:first], b[:first])
+    for start in range(first, len(b), step) if step else ():
+        clf.partial_fit(A[start : start + step], b[start : start + step])
+    return clf
 
 
 def windows(sets: dict, splits: int, steps: int = 50) -> None:
