@@ -21,7 +21,7 @@ from coxfield.selection.mixture import learn, loo_members
 from coxfield_paper.studies.data_sets import load
 
 STEPS = {  # what is timed in a large fit: where the function is looked up, and its name
-    "densities of all points": (loo_members, "_log_others"),
+    "densities of all points": (loo_members, "log_others_of"),
     "leave-one-out sums": (loo_members, "ladder_layers"),
     "weights": (learn.Problem, "solve"),
 }
