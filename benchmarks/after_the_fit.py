@@ -71,16 +71,16 @@ def shown(name: str, ratios: list) -> None:
 def updates(sets: dict, splits: int) -> None:
     """Rows that arrive, beside a new fit to all of them and beside the first ones alone.
 
-    The first are 52 % of the rows: then weights follow, and all but twice as many rows do not choose everything again.
+    The first are 68 % of the rows: then weights follow, and the others are too few for a new choice of everything.
     From a third on, everything is chosen again on the way.
     """
-    print("# updates: from 52 % at once, by 10, by 1; from a third by 10; not at all")
+    print("# updates: from 68 % at once, by 10, by 1; from a third by 10; not at all")
     means = []
     for name, (X, y) in sets.items():
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
-            most, third, n = math.ceil(0.52 * len(b)), len(b) // 3, len(b)
+            most, third, n = math.ceil(0.68 * len(b)), len(b) // 3, len(b)
             ways = [(most, n), (most, 10), (most, 1 if n <= 600 else 10), (third, 10), (most, None)]
             new = log_loss(LGCPClassifier(**OPTIONS).fit(A, b), T, t)
             ratios.append([log_loss(_grown(A, b, *way), T, t) / new for way in ways])

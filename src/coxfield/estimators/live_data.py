@@ -136,7 +136,7 @@ def listed_places(rows, n: int) -> NDArray:
 
 
 FOLLOWED = 0.1  # share of the rows that may change before the weights of a learned mixture follow
-GROWN = 2  # times the rows that the covariance was chosen from: then it is chosen again
+GROWN = 1.5  # times the rows that the covariance was chosen from: then it is chosen again
 
 
 class LiveData:
@@ -180,8 +180,8 @@ class LiveData:
         The result is that of `fit` with all rows and the covariance and means unchanged. The densities of a learned
         mixture are sums over the rows that are there, so they follow. The cost is that of the new rows against all
         others. The weights of its members and the means follow when a tenth of the rows has changed, or when a new row
-        would hear far more than the fit has shown. When there are twice as many rows as a mixture was chosen from, it
-        is chosen again, as `reselect` does.
+        would hear far more than the fit has shown. When there are half as many rows again as a mixture was chosen
+        from, it is chosen again, as `reselect` does.
 
         Parameters
         ----------
@@ -370,10 +370,10 @@ class LiveData:
 
     @property
     def _outgrown(self) -> bool:
-        """Whether there are twice as many rows as the mixture was chosen from.
+        """Whether there are half as many rows again as the mixture was chosen from.
 
-        Few rows cannot show which columns matter, and no weight makes up for that. As rows must double each time, all
-        choices together take little more than the last.
+        Few rows cannot show which columns matter, and no weight makes up for that. As rows must grow by half each time,
+        all choices before the last one take at most four fifths of its time, if it is quadratic.
         """
         rows, chosen_from = self._training.rows, getattr(self, "_n_chosen", np.inf)  # older model files do not have it
         learned = self.selection == "mixture" and self.selection_part == 1 and self._training.mixture is not None
