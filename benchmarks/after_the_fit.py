@@ -71,7 +71,8 @@ def shown(name: str, ratios: list) -> None:
 def updates(sets: dict, splits: int) -> None:
     """Rows that arrive, beside a new fit to all of them and beside the first ones alone.
 
-    The first are 68 % of the rows: then weights follow, and the others are too few for a new choice of everything.
+    The first are 68 % of the rows: if there are more than 500 then, weights follow, and the others are too few for a
+    new choice of everything.
     From a third on, everything is chosen again on the way.
     """
     print("# updates: from 68 % at once, by 10, by 1; from a third by 10; not at all")

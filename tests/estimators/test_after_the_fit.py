@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from coxfield import LGCPClassifier
 from coxfield.engine.training import Training
+from coxfield.estimators import live_data
 from coxfield.estimators.live_data import FOLLOWED
 from coxfield.kernels import Member
 
@@ -59,6 +60,7 @@ def test_densities_are_those_of_the_rows_that_are_there(weighted):
 def test_weights_follow_when_a_tenth_of_the_rows_has_changed():
     X, y = two_normals(300, np.random.default_rng(4))
     clf = LGCPClassifier().fit(X[:200], y[:200])
+    del clf._n_chosen  # so that weights follow; all would be chosen again
     before = [ladder.weights for ladder in clf.kernel_.ladders]
     clf.partial_fit(X[200:215], y[200:215])
     assert all(one is ladder.weights for one, ladder in zip(before, clf.kernel_.ladders, strict=True))
@@ -177,13 +179,15 @@ def test_weights_that_follow_arriving_rows_are_not_louder_than_what_was_shown(se
     assert heard <= 2 * max(at_the_fit, now, 1e-3)
 
 
-@pytest.mark.parametrize("step", [1, 30, 80])
-def test_half_as_many_rows_again_choose_again_what_few_could_not(step):
+@pytest.mark.parametrize(("few", "last", "step"), [(0, 240, 1), (0, 240, 80), (500, 176, 1), (500, 176, 8)])
+def test_half_as_many_rows_again_choose_again_what_few_could_not(monkeypatch, few, last, step):
+    """And a tenth of few rows."""
+    monkeypatch.setattr(live_data, "FEW", few)
     rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(240, 5))
+    X = rng.uniform(-1, 1, size=(last, 5))
     y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
     clf = LGCPClassifier().fit(X[:160], y[:160])
-    for start in range(160, 240, step):
+    for start in range(160, last, step):
         assert clf._n_chosen == 160
         clf.partial_fit(X[start : start + step], y[start : start + step])
     fresh = LGCPClassifier().fit(X, y)

@@ -137,6 +137,7 @@ def listed_places(rows, n: int) -> NDArray:
 
 FOLLOWED = 0.1  # share of the rows that may change before the weights of a learned mixture follow
 GROWN = 1.5  # times the rows that the covariance was chosen from: then it is chosen again
+FEW = 500  # rows up to which a choice takes a second or so, so that it is made whenever weights would follow
 
 
 class LiveData:
@@ -181,7 +182,7 @@ class LiveData:
         mixture are sums over the rows that are there, so they follow. The cost is that of the new rows against all
         others. The weights of its members and the means follow when a tenth of the rows has changed, or when a new row
         would hear far more than the fit has shown. When there are half as many rows again as a mixture was chosen
-        from, it is chosen again, as `reselect` does.
+        from, or a tenth of up to 500 rows, it is chosen again, as `reselect` does.
 
         Parameters
         ----------
@@ -370,14 +371,15 @@ class LiveData:
 
     @property
     def _outgrown(self) -> bool:
-        """Whether there are half as many rows again as the mixture was chosen from.
+        """Whether there are half as many rows again as the mixture was chosen from; of few rows, a tenth.
 
-        Few rows cannot show which columns matter, and no weight makes up for that. As rows must grow by half each time,
-        all choices before the last one take at most four fifths of its time, if it is quadratic.
+        Few rows cannot show which columns matter, and no weight makes up for that. As many rows must grow by half each
+        time, all choices before the last one take at most four fifths of its time, if it is quadratic.
         """
         rows, chosen_from = self._training.rows, getattr(self, "_n_chosen", np.inf)  # older model files do not have it
         learned = self.selection == "mixture" and self.selection_part == 1 and self._training.mixture is not None
-        return learned and len(rows) >= GROWN * chosen_from and len(np.unique(rows.y)) == len(self._class_names) > 1
+        grown = 1 + FOLLOWED if len(rows) <= FEW else GROWN
+        return learned and len(rows) >= grown * chosen_from and len(np.unique(rows.y)) == len(self._class_names) > 1
 
     def _too_loud(self, arrived) -> bool:
         """Whether rows that have come hear far more than the members have shown: no row was so much alone before."""
