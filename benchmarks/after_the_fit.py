@@ -71,7 +71,7 @@ def shown(name: str, ratios: list) -> None:
 def updates(sets: dict, splits: int) -> None:
     """Rows that arrive, beside a new fit to all of them and beside the first ones alone.
 
-    The first are 68 % of the rows: if there are more than 500 then, weights follow, and the others are too few for a
+    The first are 68 % of the rows: if there are more than 1,000 then, weights follow, and the others are too few for a
     new choice of everything.
     From a third on, everything is chosen again on the way.
     """

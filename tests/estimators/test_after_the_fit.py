@@ -179,7 +179,7 @@ def test_weights_that_follow_arriving_rows_are_not_louder_than_what_was_shown(se
     assert heard <= 2 * max(at_the_fit, now, 1e-3)
 
 
-@pytest.mark.parametrize(("few", "last", "step"), [(0, 240, 1), (0, 240, 80), (500, 176, 1), (500, 176, 8)])
+@pytest.mark.parametrize(("few", "last", "step"), [(0, 240, 1), (0, 240, 80), (1000, 176, 1), (1000, 176, 8)])
 def test_half_as_many_rows_again_choose_again_what_few_could_not(monkeypatch, few, last, step):
     """And a tenth of few rows."""
     monkeypatch.setattr(live_data, "FEW", few)

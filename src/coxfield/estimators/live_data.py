@@ -137,7 +137,7 @@ def listed_places(rows, n: int) -> NDArray:
 
 FOLLOWED = 0.1  # share of the rows that may change before the weights of a learned mixture follow
 GROWN = 1.5  # times the rows that the covariance was chosen from: then it is chosen again
-FEW = 500  # rows up to which a choice takes a second or so, so that it is made whenever weights would follow
+FEW = 1000  # rows up to which a choice takes a second or two, so that it is made whenever weights would follow
 
 
 class LiveData:
@@ -182,7 +182,7 @@ class LiveData:
         mixture are sums over the rows that are there, so they follow. The cost is that of the new rows against all
         others. The weights of its members and the means follow when a tenth of the rows has changed, or when a new row
         would hear far more than the fit has shown. When there are half as many rows again as a mixture was chosen
-        from, or a tenth of up to 500 rows, it is chosen again, as `reselect` does.
+        from, or a tenth of up to 1,000 rows, it is chosen again, as `reselect` does.
 
         Parameters
         ----------

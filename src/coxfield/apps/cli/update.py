@@ -40,7 +40,7 @@ def update(
 
     The table must have the features, the target and, if the model has ids, the id column, under the same names. Other
     columns are ignored. The result is that of a fit to all rows, except that the covariance stays as it was chosen,
-    until there are half as many rows again, or a tenth of up to 500. Then it is chosen again. To have that now, give
+    until there are half as many rows again, or a tenth of up to 1,000. Then it is chosen again. To have that now, give
     --reselect.
 
     A class that the model does not know may be a mistake, so it is refused unless --new-classes is given. An id that
