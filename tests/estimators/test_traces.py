@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
-from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.mixture import MixturePoints
 
 pytestmark = pytest.mark.filterwarnings("ignore:X is sparse, so the mixture has no members on whitened features")
 RNG = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Many length scales from one matrix of distances, against one kernel value at a time."""
+"""Many length scales from one matrix of distances, against one kernel value at a time; rows that are left out."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.kernels import radial
+from coxfield.kernels.namespace import cross_out
 from coxfield.kernels.protocol import PlainPoints
 from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING, recognise
 from coxfield.kernels.radial import path_sums as walk
@@ -171,3 +172,30 @@ def test_fixed_length_scales_have_one_rung():
     points = recognise(RBF(1.3, "fixed"), 3).bind(X)
     one, other = (tile.copy() for tile in points.tiles_at(points, np.array([1.0, 0.5])))
     np.testing.assert_allclose(one, other, rtol=1e-14)
+
+
+@given(
+    shape=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    start=st.integers(0, 6),
+    seed=st.integers(0, 2**20),
+)
+def test_only_where_a_row_meets_its_own_column_is_anything_written(shape, start, seed):
+    rng = np.random.default_rng(seed)
+    tile = rng.normal(size=shape)
+    leave_out = rng.integers(-1, 12, size=shape[0])
+    value = -7.0
+    expected = tile.copy()
+    for row in range(shape[0]):
+        for column in range(shape[1]):
+            if leave_out[row] == start + column:
+                expected[row, column] = value
+    assert cross_out(tile, leave_out, start, value) is tile
+    np.testing.assert_array_equal(tile, expected)
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 0])
+def test_a_view_is_written_through(value):
+    matrix = np.ones((3, 4))
+    cross_out(matrix[:, 2:], np.array([2, 3, 0]), 2, value)
+    assert matrix[0, 2] == matrix[1, 3] == value
+    assert (np.delete(matrix.ravel(), [2, 7]) == 1).all()

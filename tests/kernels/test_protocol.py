@@ -1,19 +1,23 @@
-"""What every covariance must do, those of the package and new ones."""
+"""What every covariance must do, those of the package and new ones; and what most bound points do alike."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, DotProduct
 
 import mixtures
 from covariance_doubles import RowCovariance, SumCovariance
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
-from coxfield.engine.class_sums import class_sums
+from coxfield.engine.class_sums import class_sums, log_sums
 from coxfield.engine.store import Labelled, store_labels
+from coxfield.engine.weights import Segments
 from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
-from coxfield.kernels.called import Graph, hold
+from coxfield.kernels import called as module
+from coxfield.kernels.called import Graph, hold, nearest
 from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import Path, values
+from coxfield.kernels.protocol import LogSums, Path, values
 from coxfield.kernels.radial import recognise
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
@@ -211,3 +215,77 @@ def test_columns_of_a_path_over_some_points(numbers):
     expected = [numbers.index(number) if number in numbers else -1 for number in range(-1, 9)]
     assert path.columns_of(np.arange(-1, 9)).tolist() == expected
     assert Path(None, None, None, []).columns_of(np.arange(-1, 3)).tolist() == [-1, 0, 1, 2]
+
+
+SEVEN = np.random.default_rng(0).normal(size=(7, 2))
+
+
+def test_a_point_that_is_left_out_leaves_no_trace():
+    points = recognise(RBF(1.0), 2).bind(SEVEN)
+    assert points.left_out(np.arange(7)) is points
+
+
+def test_one_layer_of_sums():
+    for kernel in (0.5 * RBF(1.0), RBF(1.0) + DotProduct()):
+        points = recognise(kernel, 2).bind(SEVEN)
+        (path,) = points.paths(points, Segments(np.array([0, 3]), np.arange(1.0, 8.0)))
+        found = points.total([log_sums(path, np.arange(7))])
+        expected = kernel(SEVEN) * (1 - np.eye(7)) * np.arange(1.0, 8.0)
+        expected = np.stack([expected[:, :3].sum(axis=1), expected[:, 3:].sum(axis=1)], axis=1)
+        np.testing.assert_allclose(found.values[0, 0], expected, rtol=1e-10)
+
+
+@given(st.integers(0, 2**20), st.floats(-2000, 500))
+def test_sums_over_shards_add_whatever_their_size(seed, far):
+    """Each sum is relative to its own largest term; the whole is that of all terms at once."""
+    rng = np.random.default_rng(seed)
+    logs = rng.normal(size=(2, 5)) * [[1.0], [30.0]] + [[0.0], [far]]
+    parts = [
+        LogSums(np.full((1, 1, 1), each.max()), np.exp(each - each.max()).sum().reshape(1, 1, 1, 1)) for each in logs
+    ]
+    both = parts[0] + parts[1]
+    np.testing.assert_allclose(both.logs.item(), np.logaddexp.reduce(logs.ravel()), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(both.logs, (parts[1] + parts[0]).logs)
+
+
+def test_tiles_at_several_length_scales_are_rescaled_tiles_and_logarithms():
+    factors = np.array([2.0, 1.0, 0.3])
+    for kernel in (0.5 * RBF(1.0), RBF(1.0) * RBF(2.0)):
+        points = recognise(kernel, 2).bind(SEVEN)
+        logs = list(points.log_tiles_at(points, factors))
+        for k, tile in enumerate(points.tiles_at(points, factors)):
+            scaled = points.rescaled(factors[k])
+            np.testing.assert_allclose(tile, values(scaled, scaled), rtol=1e-10)
+            np.testing.assert_allclose(np.exp(logs[k]), values(scaled, scaled), rtol=1e-10)
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(2, 15), count=st.integers(1, 4), seed=st.integers(0, 2**20), thin=st.booleans())
+def test_neighbours_are_at_the_least_distances(n, count, seed, thin):
+    count = min(count, n - 1)
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    found = nearest(sparse.csr_array(X) if thin else X, count)
+    distances = np.array([[np.sqrt(sum((a - b) ** 2)) for b in X] for a in X])
+    at = np.take_along_axis(distances, found, axis=1)
+    np.fill_diagonal(distances, np.inf)
+    # Squared distances made of products err by |x|^2 + |z|^2; the root multiplies that by 1 / 2d.
+    sizes = 2 * np.square(X).sum(axis=1).max()
+    condition = sizes / np.sort(distances, axis=1)[:, :count] ** 2
+    assert_close(np.sort(at, axis=1), np.sort(distances, axis=1)[:, :count], terms=3, condition=condition)
+
+
+def test_a_point_is_never_its_own_neighbour_even_among_twins():
+    found = nearest(np.zeros((6, 2)), 3)
+    assert found.shape == (6, 3)
+    assert (found != np.arange(6)[:, None]).all()
+    assert all(len(set(row)) == 3 for row in found.tolist())
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_many_features_are_projected_and_near_points_still_found(form, monkeypatch):
+    monkeypatch.setattr(module, "FEW", 100)
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(100, 200)), 2, axis=0) + 1e-3 * rng.normal(size=(200, 200))
+    found = nearest(form(X), 1)[:, 0]
+    twins = np.arange(200) ^ 1
+    assert (found == twins).mean() > 0.95

@@ -1,3 +1,5 @@
+"""The length scales that a selection tries, and the folds by which it may compare them."""
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -6,6 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.selection import grid
+from coxfield.selection.grid import check_folds, folds, hide
 from tolerances import assert_close
 
 RNG = np.random.default_rng(2)
@@ -116,3 +119,24 @@ def test_at_the_ends_of_all_numbers_the_grid_has_only_numbers(size):
     assert np.isfinite(factors).all()
     assert (factors > 0).all()
     assert (np.diff(factors) < 0).all()
+
+
+def test_folds_partition_the_labelled_rows_and_share_out_the_classes():
+    codes = np.array([0, 1, -1, 0, 0, 1, -1, 1, 0, 1, 2, 2])
+    hidden = folds(codes, 2)
+    assert sorted(np.concatenate(hidden)) == [0, 1, 3, 4, 5, 7, 8, 9, 10, 11]
+    for rows in hidden:
+        assert np.bincount(codes[rows]).tolist() == [2, 2, 1]
+    assert [len(rows) for rows in folds(codes, 50)] == [1] * 10
+
+
+def test_hiding_does_not_change_the_given_labels():
+    codes = np.array([0, 1, -1])
+    assert hide(codes, np.array([0])).tolist() == [-1, 1, -1]
+    assert codes.tolist() == [0, 1, -1]
+
+
+@pytest.mark.parametrize("n_folds", [1, 2.0, "ten", None])
+def test_wrong_numbers_of_folds_are_refused(n_folds):
+    with pytest.raises(ValueError, match="n_folds must be an integer of at least 2, got"):
+        check_folds(n_folds)

@@ -25,9 +25,8 @@ from coxfield.engine.conformal import (
     slack,
 )
 from coxfield.engine.store import Group, Store, store_bound
-from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture import Mixture, MixturePoints
 from coxfield.kernels.mixture_ladder import LadderPoints
-from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import Library, at_home, is_foreign, like
 from coxfield.kernels.protocol import LogSums, PlainPoints
 

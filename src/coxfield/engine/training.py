@@ -12,9 +12,8 @@ import numpy as np
 from coxfield.engine.near_sums import NearSums
 from coxfield.engine.store import GONE, Store, store_bound, store_distributions, store_labels
 from coxfield.engine.weights import Segments
-from coxfield.kernels.mixture import Mixture, gain, lose
+from coxfield.kernels.mixture import Mixture, MixturePoints, gain, lose
 from coxfield.kernels.mixture_ladder import in_single
-from coxfield.kernels.mixture_points import MixturePoints
 from coxfield.kernels.namespace import precision, rows_of, stacked
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import Radial

@@ -9,7 +9,7 @@ import numpy as np
 
 from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of, sums_at
 from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
-from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.mixture import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
 from coxfield.utils.numbers import logs_of
 

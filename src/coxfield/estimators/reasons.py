@@ -14,7 +14,7 @@ from coxfield import threads
 from coxfield.engine.class_sums import Scores, StatedScores, prior_terms, sums_at
 from coxfield.engine.witnesses import witnesses
 from coxfield.estimators.live_data import listed_places
-from coxfield.kernels.mixture_points import MixturePoints
+from coxfield.kernels.mixture import MixturePoints
 from coxfield.kernels.namespace import at_home, like, rows_of
 from coxfield.kernels.per_class import rows_named
 from coxfield.progress import progress

@@ -169,9 +169,8 @@ def into(name: str, *arguments, out) -> Any:
 
 def at_least(values, least: float) -> Any:
     """Raise all numbers to a least one, in place where the library can do that."""
-    if isinstance(values, np.ndarray):
-        return np.maximum(values, least, out=values)
-    return _compat().array_namespace(values).clip(values, min=least)
+    limit = least if isinstance(values, np.ndarray) else like(np.asarray(least, dtype=float), values)
+    return into("maximum", values, limit, out=values)
 
 
 def doubled(X) -> Any:
@@ -201,7 +200,7 @@ def stacked(parts) -> Any:
 
 
 def cross_out(tile, leave_out: NDArray, start: int, value: float) -> Any:
-    """A tile with `value` where a row meets the column that it must leave out; in place where that can be.
+    """A tile with `value` where a row meets the column that it must leave out, in place where the library can do that.
 
     Parameters
     ----------
@@ -225,6 +224,10 @@ def cross_out(tile, leave_out: NDArray, start: int, value: float) -> Any:
         tile[rows, leave_out[rows] - start] = value
         return tile
     library = Library.of(tile)
+    if library.name != "array_api_strict":  # the standard has no assignment to listed entries, but other libraries do
+        rows = np.flatnonzero(inside)
+        tile[library.array(rows), library.array(leave_out[rows] - start)] = value
+        return tile
     columns = library.array(np.where(inside, leave_out - start, -1))
     here = columns[:, None] == library.array(np.arange(tile.shape[1]))[None, :]
     return library.xp.where(here, library.xp.asarray(value, dtype=tile.dtype, device=library.device), tile)

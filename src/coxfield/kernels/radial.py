@@ -338,8 +338,7 @@ def _share(present) -> float:
     """The share of the entries that are true."""
     if isinstance(present, np.ndarray):
         return np.count_nonzero(present) / present.size
-    xp = Library.of(present).xp
-    return float(xp.mean(xp.astype(present, xp.float32)))
+    return int(Library.of(present).xp.count_nonzero(present)) / math.prod(present.shape)
 
 
 def _part_of(room: NDArray | None, n: int, width: int) -> NDArray | None:

@@ -1,13 +1,14 @@
-"""Pictures of mixtures show every member, and no marker hides another."""
+"""Pictures of mixtures, of what was tried, and of reliability: every member is shown, and no marker hides another."""
 
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
-from coxfield import LGCPClassifier
+from coxfield import LGCPClassifier, SLGCPClassifier
+from coxfield.calibration import reliability
 from coxfield.datasets import make_circles
-from coxfield.plotting import COLOURS, MARKERS, figure, plot_mixture
+from coxfield.plotting import COLOURS, MARKERS, figure, plot_mixture, plot_reliability, plot_selection_path
 
 
 def members(representation, length_scale, alpha=None, share=None, kernel=None):
@@ -135,3 +136,75 @@ def test_a_mixture_of_nothing_is_not_drawn():
 def test_the_classifier_must_be_fitted():
     with pytest.raises(NotFittedError):
         plot_mixture(LGCPClassifier())
+
+
+def test_selection_path_is_drawn_as_it_was_tried():
+    X, y = make_circles(2, 30, random_state=0)
+    clf = LGCPClassifier(selection="loo_error").fit(X, y)
+    ax = plot_selection_path(clf)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), 100 * clf.selection_path_["loo_error"])
+    assert ax.get_xscale() == "log"
+    assert ax.lines[1].get_xdata()[0] == clf.selection_path_["length_scale"][clf.selection_path_["chosen"]]
+
+
+def test_cross_validated_path_is_drawn_where_it_was_tried():
+    X, truth = make_circles(2, random_state=0)
+    y = np.where(np.arange(len(truth)) % 20 == 0, truth, -1)
+    clf = SLGCPClassifier(inference="map", length_scales=[30.0, 1.0, 0.7]).fit(X, y)
+    ax = plot_selection_path(clf)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), 100 * clf.selection_path_["cv_error"])
+    assert "cross-validation" in ax.get_ylabel()
+    assert np.isnan(ax.lines[0].get_ydata()[0])
+
+
+def test_there_is_no_path_without_a_selection():
+    X, y = make_circles(2, 30, random_state=0)
+    with pytest.raises(ValueError, match='selection=None; give selection="loo_error", or "cv_error" to an SLGCP'):
+        plot_selection_path(LGCPClassifier(RBF(1.0), selection=None).fit(X, y))
+
+
+def test_a_mixture_has_no_path_but_another_picture():
+    X, y = make_circles(2, 30, random_state=0)
+    with pytest.raises(ValueError, match="fitted with selection='mixture'; use plot_mixture"):
+        plot_selection_path(LGCPClassifier().fit(X, y))
+
+
+def test_pairs_of_length_scale_and_variance_are_points_coloured_by_their_loss():
+    X, truth = make_circles(2, 30, random_state=0)
+    y = np.where(np.arange(len(truth)) % 6 == 0, truth, -1)
+    clf = SLGCPClassifier(inference="marginals", length_scales=[1.0, 0.7], random_state=0).fit(X, y)
+    path = clf.selection_path_
+    path["trivial"] = np.arange(len(path["trivial"])) == (1 if path["chosen"][0] else 0)
+    ax = plot_selection_path(clf, figure().subplots())
+    points, crosses, ring = ax.collections
+    usual = ~path["trivial"]
+    at = np.column_stack([path["length_scale"], path["variance"]])
+    np.testing.assert_array_equal(points.get_offsets(), at[usual])
+    np.testing.assert_array_equal(points.get_array(), path["cv_log_loss"][usual])
+    np.testing.assert_array_equal(crosses.get_offsets(), at[~usual])
+    np.testing.assert_array_equal(ring.get_offsets(), at[path["chosen"]])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("length scale", "signal variance")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names[0] == "one class takes all"
+    assert names[1].startswith("chosen: length scale ")
+
+
+def forecasts(n):
+    """Labels drawn from probabilities, and these probabilities."""
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.ones(3), size=n)
+    return (rng.random((n, 1)) > truth.cumsum(axis=1)).sum(axis=1), truth
+
+
+def test_diagram_shows_confidence_against_accuracy():
+    found = reliability(*forecasts(300))
+    fig = figure()
+    ax = plot_reliability({"one": found, "two": found}, fig.subplots())
+    full = found.counts > 0
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), found.confidence[full])
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), found.accuracy[full])
+    assert ax.lines[0].get_color() == COLOURS[0]
+    fig.draw_without_rendering()
+    assert ax.get_legend().get_window_extent().y0 >= ax.get_window_extent().y1 - 1
+    assert "classifier: log loss" in plot_reliability(found, fig.add_subplot()).get_legend().get_texts()[0].get_text()

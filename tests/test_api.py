@@ -1,12 +1,15 @@
-"""The reference lists every public name of every public package, and no other."""
+"""What users rely on: the reference lists every public name and no other, and every file names the same version."""
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from coxfield import __version__
+
+ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "api"
 # Page of the reference -> package; `others.md` has names from several modules.
 STEMS = {page.stem for page in PAGES.glob("*.md")} - {"index", "others"}
@@ -53,3 +56,25 @@ def test_the_index_names_every_page():
     hidden = text.split("```{toctree}\n:hidden:\n\n")[1].split("```")[0].split()
     assert set(hidden) == {*PACKAGES, "others"}
     assert [page for page in hidden if f"({page}.md)" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("CITATION.cff", r"^version: (\S+)$"),
+        ("CHANGELOG.md", r"^## (\S+),"),
+        ("packaging/conda/recipe.yaml", r'^  version: "(\S+)"$'),
+        ("paper/pyproject.toml", r'^version = "(\S+)"$'),
+        ("paper/pyproject.toml", r'^dependencies = \["coxfield\[cli,cuts,plot\]==([^"]+)"'),
+        ("pyproject.toml", r'^report = \["coxfield-paper==(\S+)"\]$'),
+    ],
+)
+def test_every_file_names_the_same_version(file, line):
+    found = re.search(line, (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
+    assert found, f"{file} names no version"
+    assert found[1] == __version__
+
+
+def test_the_package_is_built_with_this_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
