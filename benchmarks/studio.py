@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.datasets import load_digits
 from benchmarks.harness import Row, show
 from coxfield import SLGCPClassifier
 from coxfield.datasets import DatasetUnavailableError, fetch_mnist
-from coxfield.studio.rows import from_arrays
+from coxfield.studio.rows import from_arrays, reduced
 from coxfield.studio.session import Session
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-unsafe-swiftshader", "--use-angle=swiftshader"]
@@ -168,10 +169,17 @@ def cost(names, keys=20):
         show(f"Processor time of the studio, {name}", rows)
 
 
-def labeller(X, truth, keys, slips, seed, *, check_every=10):
+def prepared(X):
+    """Graphs of all rows, as the studio makes them. They depend on neither labels nor chance."""
+    return SLGCPClassifier(classes=[]).fit(reduced(X), np.full(len(X), -1))
+
+
+def labeller(X, truth, keys, slips, seed, model, *, check_every=10):
     """Errors left after some numbers of keys, and the interval of the checks at the end."""
     rng = np.random.default_rng(seed)
     session = Session(from_arrays(X), check_every=check_every, random_state=seed)
+    session.learner.model = copy(model).set_params(random_state=seed)
+    session.learner.model.fit = session.learner._place = lambda *_: None  # the graphs are there; nobody sees the map
     session.start()
     session.learner.wait()
     names = np.unique(truth)
@@ -195,26 +203,26 @@ def labeller(X, truth, keys, slips, seed, *, check_every=10):
 
 def labellers(names, seeds, slips=(0.0, 0.05), keys=(20, 40, 100)):
     for name, X, truth, _ in sets(names):
-        rows = []
+        rows, model = [], prepared(X)
         for share in slips:
             title = f", {share:.0%} slips" if share else ""
-            runs = [labeller(X, truth, keys, share, seed)[0] for seed in seeds]
+            runs = [labeller(X, truth, keys, share, seed, model)[0] for seed in seeds]
             rows.append(Row(f"studio{title}", " / ".join(f"{np.mean([run[key] for run in runs]):.0f}" for key in keys)))
-            rows.append(Row(f"random order{title}", random_order(X, truth, keys, share, seeds)))
+            rows.append(Row(f"random order{title}", random_order(model, truth, keys, share, seeds)))
         show(f"{name}: errors left of {len(X):,} after {' / '.join(map(str, keys))} keys, {len(seeds)} runs", rows)
 
 
-def random_order(X, truth, keys, slips, seeds):
+def random_order(model, truth, keys, slips, seeds):
     """What `SLGCPClassifier` leaves wrong with as many labels of random rows."""
-    model = SLGCPClassifier(classes=[]).fit(X, np.full(len(X), -1))
     names, codes = np.unique(truth, return_inverse=True)
     wrong = np.zeros((len(seeds), len(keys)))
     for run, seed in enumerate(seeds):
         rng = np.random.default_rng(seed)
-        order = rng.permutation(len(X))
-        said = np.where(rng.random(len(X)) < slips, (codes + rng.integers(1, len(names), len(X))) % len(names), codes)
+        n = len(truth)
+        order = rng.permutation(n)
+        said = np.where(rng.random(n) < slips, (codes + rng.integers(1, len(names), n)) % len(names), codes)
         for k, key in enumerate(keys):
-            y = np.full(len(X), -1)
+            y = np.full(n, -1)
             y[order[:key]] = said[order[:key]]
             wrong[run, k] = (model.relabel(y).transduction_ != codes).sum()
     return " / ".join(f"{mean:.0f}" for mean in wrong.mean(axis=0))
@@ -227,7 +235,8 @@ def checks(runs, keys=60):
     inside, shares = 0, []
     for seed in range(runs):
         some = rng.choice(len(X), 500, replace=False)
-        _, measured, true = labeller(X[some], truth[some].astype(str), (keys,), 0.0, seed, check_every=4)
+        part, names = X[some], truth[some].astype(str)
+        _, measured, true = labeller(part, names, (keys,), 0.0, seed, prepared(part), check_every=4)
         inside += measured.low <= true <= measured.high
         shares.append((measured.wrong / measured.checks, true))
     found, true = np.mean(shares, axis=0)

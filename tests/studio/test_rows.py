@@ -7,10 +7,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.spatial.distance import pdist
+from sklearn.decomposition import PCA
 
+from coxfield.graphs.units import units_for
 from coxfield.io import tables
 from coxfield.studio.layout import neighbour_places, principal_places
-from coxfield.studio.rows import from_arrays, from_table, png
+from coxfield.studio.rows import from_arrays, from_table, png, reduced
+from tolerances import assert_close
 
 RNG = np.random.default_rng(0)
 
@@ -138,6 +142,17 @@ def test_texts_alone_are_points():
     rows = from_arrays(np.zeros((8, 0)), texts=["red apple pie", "blue sky day"] * 4)
     assert len(rows) == 8
     assert np.linalg.norm(rows.X[0] - rows.X[2]) < np.linalg.norm(rows.X[0] - rows.X[1])
+
+
+def test_many_columns_of_one_unit_become_few_of_one_unit():
+    X = np.cumsum(RNG.normal(size=(300, 150)), axis=1)  # a few directions have nearly all of the variance
+    points = reduced(X)
+    assert points.shape == (300, 100)
+    assert [one.name for one in units_for(X)] == [one.name for one in units_for(points)] == [""]
+    components = PCA(100).fit_transform(X)
+    assert [one.name for one in units_for(components)] != [""]
+    size = np.linalg.norm(X, axis=1).max()
+    assert_close(pdist(points).astype(np.float32), pdist(components), terms=150, scale=size)
 
 
 def test_neighbours_stay_together_on_the_map():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.fft import dct
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
@@ -235,10 +236,18 @@ def _checked(points: NDArray, name: str) -> NDArray:
 
 
 def reduced(X: NDArray) -> NDArray:
-    """Points along their first principal components, if there are many columns."""
+    """Points in the space of their first principal components, if there are many columns."""
     if X.shape[1] <= COMPONENTS:
         return X
-    return PCA(COMPONENTS, svd_solver="covariance_eigh").fit_transform(X).astype(np.float32)
+    return _turned(PCA(COMPONENTS, svd_solver="covariance_eigh").fit_transform(X)).astype(np.float32)
+
+
+def _turned(components: NDArray) -> NDArray:
+    """The same points in other axes, along which they vary about alike. All distances stay.
+
+    Principal components vary very differently. `SLGCPClassifier` would take them for columns in units of their own.
+    """
+    return dct(components, norm="ortho", axis=1)
 
 
 def _topics(texts: Sequence[str]) -> NDArray:
@@ -250,7 +259,7 @@ def _topics(texts: Sequence[str]) -> NDArray:
     size = min(TOPICS, words.shape[1] - 1, words.shape[0] - 1)
     if size < 1:
         return np.asarray(words.todense())
-    return normalize(TruncatedSVD(size, random_state=0).fit_transform(words))
+    return _turned(normalize(TruncatedSVD(size, random_state=0).fit_transform(words)))
 
 
 def _is_text(column: Any) -> bool:
