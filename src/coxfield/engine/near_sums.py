@@ -21,7 +21,7 @@ from coxfield import threads
 from coxfield.engine.cells import distances_to, halved, has_cells
 from coxfield.engine.class_sums import ClassSums, log_sums, on_classes, queries_of, total
 from coxfield.engine.weights import Segments, over_rows
-from coxfield.kernels.mixture_points import MixturePoints, ladder_paths
+from coxfield.kernels.mixture import MixturePoints, ladder_paths
 from coxfield.kernels.protocol import LogSums, Path
 
 if TYPE_CHECKING:

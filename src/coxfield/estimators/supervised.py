@@ -350,10 +350,11 @@ class LGCPClassifier(
         have weight 1. See `with_priors`.
     exact : bool, default=False
         Whether all pairs of rows count. By default, a mixture of more than 10,000 rows of dense points is learned from
-        samples, in a time that grows in proportion to their number, and its sums are in single precision.
+        samples, in a time that grows in proportion to their number, and its sums are in single precision. With more
+        than 100,000 rows predictions visit near rows and a sample of the others, if leave-one-out hardly shows it.
         `fit_report_` says what was sampled. Predictions follow this parameter when they are made:
-        `set_params(exact=True)` makes those of a fitted model sum in double precision. Contributions and guaranteed
-        sets always do. See `docs/scaling.md`.
+        `set_params(exact=True)` makes those of a fitted model sum over all rows in double precision. Contributions and
+        guaranteed sets always do. See `docs/scaling.md`.
     random_state : int, RandomState, Generator or None, default=None
         How the part is drawn, and rows where there are many. With None, that part is another one each time, and the
         other samples are always the same.
