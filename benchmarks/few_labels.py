@@ -3,7 +3,8 @@
 `python -m benchmarks.few_labels tables` compares on tables, and takes some minutes. Those that scikit-learn does not
 have are read from the folder COXFIELD_DATA. A number after it says how many draws. Likewise `units` multiplies one
 column by a million, `calibration` compares errors to expect with errors, `shares` states class shares, and `questions`
-counts the classes that `suggest` meets from no label on.
+counts the classes that `suggest` meets from no label on. `laplace` compares with Laplace learning on the digits, and
+needs the package GraphLearning.
 """
 
 import csv
@@ -231,6 +232,32 @@ def shares(draws=DRAWS):
         show(f"{name}: class shares, {draws} draws", rows)
 
 
+def laplace(draws=100):
+    """Errors on the digits beside Laplace learning of the package GraphLearning, over many draws."""
+    import graphlearning
+
+    X, truth = load_digits(return_X_y=True)
+    found = graphlearning.weightmatrix.knnsearch(X, 11, method="brute")  # each point is its own first neighbour
+    graph = graphlearning.weightmatrix.knn(X, 10, knn_data=found)
+    clf, rows = prepared(X), []
+
+    def their_error(y):
+        known = np.flatnonzero(y >= 0)
+        labels = graphlearning.ssl.laplace(graph).fit_predict(known, y[known])
+        return 100 * np.mean(labels != truth, where=y < 0)
+
+    for per_class in (1, 5, 10):
+        given = list(draws_of(truth, per_class, draws))
+        ours = [error_of(clf.relabel(y), truth, y) for y in given]
+        theirs = [their_error(y) for y in given]
+        rows += [
+            Row(f"{per_class} labels per class, SLGCPClassifier()", f"{mean_of(ours, 2)} %"),
+            Row(f"{per_class} labels per class, Laplace learning", f"{mean_of(theirs, 2)} %"),
+            Row(f"{per_class} labels per class, difference", mean_of(np.subtract(ours, theirs), 2)),
+        ]
+    show(f"digits, {draws} draws", rows)
+
+
 def questions(draws=DRAWS, asked=(10, 20, 40)):
     """How many classes the first questions meet, before there is any label."""
     for name in ("digits", "satimage", "pendigits"):
@@ -266,5 +293,5 @@ def farthest_first(X, count, rng):
 
 
 if __name__ == "__main__":
-    parts = {"tables": tables, "units": units, "calibration": calibration, "shares": shares, "questions": questions}
+    parts = {one.__name__: one for one in (tables, units, calibration, shares, laplace, questions)}
     parts[sys.argv[1]](*map(int, sys.argv[2:])) if len(sys.argv) > 1 else run()

@@ -21,7 +21,7 @@ from coxfield.datasets import DatasetUnavailableError, fetch_mnist
 from coxfield.graphs.neighbours import Search
 
 SIZES = (2000, 5000, 10_000, 20_000, 40_000, 70_000)
-DRAWS = 10
+DRAWS = 30
 CLASSES = 10
 
 
