@@ -111,17 +111,22 @@ def speed(names, keys):
     return rows
 
 
-def _until(page, condition):
+def _until(page, condition, patience=300):
+    end = time.monotonic() + patience
     while not page.evaluate(condition):
+        if time.monotonic() > end:
+            raise TimeoutError(f"still not: {condition}")
         time.sleep(0.05)
 
 
 def _pressed(page, truth):
+    _until(page, "document.body.dataset.busy === 'no'")
     label = truth[int(page.evaluate("document.body.dataset.row"))]
     known = page.evaluate("[...document.querySelectorAll('#classes kbd')].map((key) => key.textContent)")
     if label not in known:
         before = page.evaluate("document.body.dataset.row")
         page.keyboard.press("a")
+        page.wait_for_selector("dialog[open] input")
         page.keyboard.type(label)
         page.keyboard.press("Enter")
         _until(page, f"document.body.dataset.row !== '{before}' && document.getElementById('thinking').hidden")
