@@ -193,21 +193,26 @@ def _add(table, label, found):
     table.add_row(label, *(f"{cell:.4g}" for cell in cells))
 
 
-def prediction(n=1_000_000, some=1000):
+def prediction(n=1_000_000, some=2000):
     """Predictions of 10,000 rows from a million, and some of them from all pairs in double precision."""
     X, y, Z, truth = data_of(f"mixtures:{n}")
-    clf = LGCPClassifier().fit(X, y)
-    start = time.perf_counter()
-    P = clf.predict_proba(Z)
-    taken = time.perf_counter() - start
-    start = time.perf_counter()
-    exact = clf.set_params(exact=True).predict_proba(Z[:some])
-    slow = time.perf_counter() - start
-    ours, best = (log_loss(truth[:some], found[:some], labels=clf.classes_) for found in (P, exact))
+    clf, found, spent = LGCPClassifier(), [], []
+    asked = {"near cells": (Z, False), "one row": (Z[:1], False), "exact": (Z[:some], True)}
+    clf.fit(X, y)
+    for rows, exact in asked.values():
+        start, work = time.perf_counter(), time.process_time()
+        found.append(clf.set_params(exact=exact).predict_proba(rows))
+        spent.append((time.perf_counter() - start, time.process_time() - work))
+    P, _, exact = found
+    ours, best = (log_loss(truth[:some], each[:some], labels=clf.classes_) for each in (P, exact))
+    drawn = np.sum(exact * np.log(exact / P[:some]), axis=1).mean()
     table = [
-        Row(f"{len(Z):,} rows", f"{taken:.1f} s", "10 s"),
-        Row(f"exact=True, {some:,} rows", f"{slow:.1f} s"),
+        Row("near cells", f"{clf.fit_report_['near_cells']}"),
+        Row(f"{len(Z):,} rows, and processor time", "{:.1f} s, {:.1f} s".format(*spent[0]), "10 s"),
+        Row("one row", f"{1000 * spent[1][0]:.0f} ms"),
+        Row(f"exact=True, {some:,} rows, and processor time", "{:.1f} s, {:.1f} s".format(*spent[2])),
         Row(f"log loss of these {some:,}, and exact", f"{ours:.5f}, {best:.5f}", "1 %"),
+        Row("growth of the log loss if labels follow the exact probabilities", f"{100 * drawn / best:.2f} %", "1 %"),
         Row("largest change of a probability", f"{np.abs(P[:some] - exact).max():.1g}"),
         Row("log loss of all", f"{log_loss(truth, P, labels=clf.classes_):.4f}"),
         Row("peak", f"{_peak():.2f} GB"),
@@ -330,7 +335,9 @@ PARTS = {part.__name__: part for part in (growth, sampling, mnist, prediction, c
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help="all, if none is named")
-    parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest fit of `growth`")
+    parser.add_argument(
+        "--largest", type=int, default=1_000_000, help="rows of the largest fit of `growth`, and of `prediction`"
+    )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="of `sampling`")
     parser.add_argument("--only", nargs="+", default=REAL, help="sets of `sampling`")
     parser.add_argument("--rows", type=int, default=4_000_000, help="of `on_dask`")
@@ -340,6 +347,7 @@ if __name__ == "__main__":
         "growth": {"largest": given.largest},
         "sampling": {"seeds": given.seeds, "names": given.only},
         "mnist": {"exact": given.exact},
+        "prediction": {"n": given.largest},
         "on_dask": {"n": given.rows},
     }
     for name in given.parts or PARTS:

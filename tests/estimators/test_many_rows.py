@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from coxfield import LGCPClassifier
+from coxfield.engine import near_sums
+from coxfield.estimators import supervised
 from coxfield.io.model_file import load, save
 from coxfield.selection.mixture import learn
 
@@ -27,7 +29,7 @@ def rows(n=N, seed=0):
 
 
 X, Y = rows()
-Z, _ = rows(200, 1)
+Z, TRUTH = rows(200, 1)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +50,7 @@ def test_the_report_says_what_was_sampled(fitted):
 
 
 def test_few_rows_and_exact_fits_sample_nothing(monkeypatch):
-    nothing = {"n_pilot": 0, "n_left_out": 0, "n_candidates": 0}
+    nothing = {"n_pilot": 0, "n_left_out": 0, "n_candidates": 0, "near_cells": 0}
     exact = LGCPClassifier(exact=True).fit(X, Y)
     assert exact.fit_report_ == {"n_rows": N, **nothing}
     assert LGCPClassifier().fit(X[:400], Y[:400]).fit_report_ == {"n_rows": 400, **nothing}
@@ -95,6 +97,55 @@ def test_rows_that_leave_are_gone_from_the_sums_in_single_precision(fitted):
     exact = clf.predict_proba(Z)
     clf.set_params(exact=True)
     np.testing.assert_allclose(exact, clf.predict_proba(Z), rtol=0, atol=1e-5)
+
+
+def with_near_cells(visible):
+    """A model whose predictions may visit near cells only, if that changes the log loss by so small a share."""
+    with pytest.MonkeyPatch.context() as patch:
+        small = {"NEAR_FROM": N, "CELL": 10, "JUDGED": 200, "VISIBLE": visible}
+        for name, value in {**small, "NEAR_SHARES": np.array([0.02, 0.1, 0.3])}.items():
+            patch.setattr(supervised, name, value)
+        patch.setattr(near_sums, "CELL", 10)
+        patch.setattr(near_sums, "LEAST", 20)
+        clf = LGCPClassifier(random_state=0).fit(X, Y)
+        clf.predict_proba(Z[:1])  # the points are in cells of this size from now on
+        return clf
+
+
+@pytest.fixture(scope="module")
+def near(fitted):
+    return with_near_cells(0.02)
+
+
+def divergence(exact, found):
+    """The mean of what the log loss grows by, if labels are drawn with the exact probabilities."""
+    return np.mean(np.sum(exact * np.log(exact / found), axis=1))
+
+
+def test_predictions_from_near_cells_are_as_near_as_was_asked_for(near):
+    assert 0 < near.fit_report_["near_cells"] <= 0.3 * N / 10
+    found, exact = near.predict_proba(Z), exactly(near).predict_proba(Z)
+    assert np.abs(found - exact).max() > 1e-4  # otherwise this test compares nothing
+    loss = -np.log(exact[np.arange(len(Z)), TRUTH]).mean()
+    # Chosen by rows that were left out, so other rows may differ a little more.
+    assert divergence(exact, found) < 2 * 0.02 * loss
+
+
+def test_smaller_changes_need_more_cells_and_none_needs_all(near):
+    assert with_near_cells(0.5).fit_report_["near_cells"] < near.fit_report_["near_cells"]
+    assert with_near_cells(0.0).fit_report_["near_cells"] == 0
+
+
+def test_files_keep_the_number_of_near_cells(near, tmp_path):
+    save(near, tmp_path / "model.skops", target="y", features=list("abcd"))
+    for again in (pickle.loads(pickle.dumps(near)), load(tmp_path / "model.skops").model):
+        assert again.fit_report_ == near.fit_report_
+
+
+def test_one_row_is_predicted_as_among_others(near):
+    one = np.vstack([near.predict_proba(row[None]) for row in Z[:5]])
+    largest = np.abs(near.class_scores(Z)).max()
+    np.testing.assert_allclose(one, near.predict_proba(Z)[:5], rtol=0, atol=256 * np.finfo(np.float32).eps * largest)
 
 
 def test_contributions_are_exact(fitted):

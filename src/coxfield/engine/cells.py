@@ -78,7 +78,7 @@ class Cells:
     def of(cls, points: RadialPoints, size: int, n_near: int, sample: tuple[NDArray, NDArray]) -> Cells:
         """Cells of at most `size` points, of which `n_near` are near."""
         Z = points.points.coordinates
-        order, starts = _halved(Z, size)
+        order, starts = halved(Z, size)
         centres = np.stack([Z[order[a:b]].mean(axis=0) for a, b in pairwise(starts)])
         return cls(order, starts, centres, min(n_near, len(centres)), *sample)
 
@@ -95,7 +95,7 @@ class Cells:
     @cached_property
     def _near(self) -> NDArray:
         """The near cells of each cell, itself among them, shape (cells, n_near)."""
-        distances = _distances(self.centres, self.centres)
+        distances = distances_to(self.centres, self.centres)
         np.fill_diagonal(distances, -np.inf)
         return np.argpartition(distances, self.n_near - 1, axis=1)[:, : self.n_near]
 
@@ -105,7 +105,7 @@ class Cells:
         others = np.flatnonzero(own < 0)
         for some in gen_batches(len(others), MOST_ASKED) if len(others) else ():
             rows = others[some]
-            found[rows] = _distances(asked.points.coordinates[rows], self.centres).argmin(axis=1)
+            found[rows] = distances_to(asked.points.coordinates[rows], self.centres).argmin(axis=1)
         return found
 
     def members(self, cell: int) -> NDArray:
@@ -123,7 +123,7 @@ class Cells:
         return columns[order], counts[order]
 
 
-def _halved(Z: NDArray, size: int) -> tuple[NDArray, NDArray]:
+def halved(Z: NDArray, size: int) -> tuple[NDArray, NDArray]:
     """Points in an order such that cells are contiguous, and where each cell starts."""
     order, starts, waiting = np.arange(len(Z)), [len(Z)], [(0, len(Z))]
     while waiting:
@@ -150,7 +150,7 @@ def _long_direction(rows: NDArray) -> NDArray:
     return direction / (np.abs(direction).max(initial=0) or 1)
 
 
-def _distances(a: NDArray, b: NDArray) -> NDArray:
+def distances_to(a: NDArray, b: NDArray) -> NDArray:
     """Squared distances up to a constant per row."""
     found = a @ (-2 * b.T)
     found += np.square(b).sum(axis=1)

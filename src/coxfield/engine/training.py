@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from coxfield.engine.near_sums import NearSums
 from coxfield.engine.store import GONE, Store, store_bound, store_distributions, store_labels
 from coxfield.engine.weights import Segments
 from coxfield.kernels.mixture import Mixture, MixturePoints, gain, lose
@@ -328,6 +329,13 @@ class Training:
         points = replace(part.points, ladders=ladders)
         held = replace(part, points=points, weights=part.weights.astype(points.dtype))
         return replace(self.store, groups=(replace(group, parts=(held,)),))
+
+    def near(self, n_near: int) -> NearSums:
+        """Class sums over `single` by near cells and a sample. The first call divides the points into cells."""
+        found = self.__dict__.get("_near")
+        if found is None:
+            found = self.__dict__["_near"] = NearSums.of(self.single, n_near)
+        return found if found.n_near == n_near else replace(found, n_near=n_near)
 
     @property
     def mixture(self) -> Mixture | None:

@@ -16,6 +16,8 @@ from coxfield.kernels.namespace import NUMPY, Library, at_home, is_dispatched, i
 from coxfield.progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Store
@@ -30,7 +32,12 @@ ROWS = 8192  # points of a part: several tiles for each thread
 
 
 def scores_in_parts(
-    store: Store, covariances: PerClass[Covariance], mean: NDArray, X, leave_out: NDArray | None = None
+    store: Store,
+    covariances: PerClass[Covariance],
+    mean: NDArray,
+    X,
+    leave_out: NDArray | None = None,
+    sums: Callable[..., ClassSums] = class_sums,
 ) -> Scores:
     """Scores of each row of X from labelled points.
 
@@ -43,12 +50,14 @@ def scores_in_parts(
     X : array or CSR array of shape (n, d)
     leave_out : array of shape (n,), optional
         For each row of X, the row of the store that must not count.
+    sums : function
+        `class_sums`, or `NearSums` of the store.
     """
     found = []
     with progress(f"scores of {X.shape[0]} points", X.shape[0], None, "float32 points take less time") as done:
         for part in gen_batches(X.shape[0], ROWS):
             some, left = rows_of(X, part), None if leave_out is None else leave_out[part]
-            found.append(Scores(prior_terms(covariances, some, mean), class_sums(store, some, left)))
+            found.append(Scores(prior_terms(covariances, some, mean), sums(store, some, left)))
             done(part.stop - part.start)
     return found[0] if len(found) == 1 else _joined(found)
 

@@ -13,6 +13,8 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import threads
+from coxfield.engine.class_sums import class_sums
+from coxfield.engine.near_sums import CELL
 from coxfield.engine.store import Labelled
 from coxfield.engine.training import ERASING, Training, TrainingRows
 from coxfield.estimators import validation
@@ -71,6 +73,7 @@ class ChoosesCovariance:
     _n_pilot: int
     _n_left_out: int
     _n_candidates: int
+    _near_cells: int = 0
     _class_names: Any
 
     def _drawn(self, labelled: Labelled) -> NDArray | None:
@@ -257,6 +260,7 @@ FITTED = (  # attributes that only some fits set
     "_n_pilot",
     "_n_left_out",
     "_n_candidates",
+    "_near_cells",
 )
 
 
@@ -270,6 +274,12 @@ def checked_shares(priors, names: list) -> NDArray:
         raise ValueError(f"priors must have a share for each of {len(names)} classes, got {priors!r}")
     shares = np.array([positive_number(f"the prior of {name!r}", p) for name, p in zip(names, priors, strict=True)])
     return shares / shares.sum()
+
+
+NEAR_FROM = 100_000  # training rows; with fewer, predictions visit all of them
+NEAR_SHARES = np.array([1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4])  # of the cells
+JUDGED = 500  # rows by which the share is chosen
+VISIBLE = 0.005  # share of the log loss
 
 
 class LGCPClassifier(
@@ -340,10 +350,11 @@ class LGCPClassifier(
         have weight 1. See `with_priors`.
     exact : bool, default=False
         Whether all pairs of rows count. By default, a mixture of more than 10,000 rows of dense points is learned from
-        samples, in a time that grows in proportion to their number, and its sums are in single precision.
+        samples, in a time that grows in proportion to their number, and its sums are in single precision. With more
+        than 100,000 rows predictions visit near rows and a sample of the others, if leave-one-out hardly shows it.
         `fit_report_` says what was sampled. Predictions follow this parameter when they are made:
-        `set_params(exact=True)` makes those of a fitted model sum in double precision. Contributions and guaranteed
-        sets always do. See `docs/scaling.md`.
+        `set_params(exact=True)` makes those of a fitted model sum over all rows in double precision. Contributions and
+        guaranteed sets always do. See `docs/scaling.md`.
     random_state : int, RandomState, Generator or None, default=None
         How the part is drawn, and rows where there are many. With None, that part is another one each time, and the
         other samples are always the same.
@@ -382,7 +393,8 @@ class LGCPClassifier(
     fit_report_ : dict of int
         What was sampled: "n_rows", all training rows; "n_pilot", rows by which members and rows were preselected;
         "n_left_out", rows whose leave-one-out probabilities chose the weights; "n_candidates", members among which
-        they chose. All but the first are 0 if all pairs of rows were used.
+        they chose; "near_cells", cells of at most 512 points whose points a prediction visits. All but the first are 0
+        if all pairs of rows were used.
     X_fit_, y_fit_ : the training points, and their class numbers
         Without the rows of weight zero.
     n_features_in_ : int
@@ -497,16 +509,39 @@ class LGCPClassifier(
             kernels = self._mixed(some, share) if self.selection == "mixture" else self._chosen(some)
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from)
             self._hold(rows, kernels)
+            self._choose_near_cells()
             self._shift(shift)
             self._show()
             if hasattr(self, "relevance_"):
                 self.relevance_ = self._shown(self.relevance_)
 
+    def _choose_near_cells(self) -> None:
+        """How many near cells predictions visit: so few that leave-one-out hardly shows it; 0 for all points."""
+        rows, n = self._training.rows, self._n_rows
+        if n < NEAR_FROM or not self._sampled:
+            return
+        drawn = generator(0).choice(n, JUDGED, replace=False)
+        X, numbers, exact = rows_of(self.X_fit_, drawn), rows.numbers[drawn], None
+        for n_near in (0, *np.ceil(n / CELL * NEAR_SHARES).astype(int).tolist()):
+            self._near_cells = n_near
+            logs = self._scores_of(X, numbers).log_probabilities
+            if exact is None:
+                exact = logs
+                continue
+            # The mean of this is what the log loss grows by, if labels are drawn with the exact probabilities.
+            gap = (np.exp(exact) * (exact - logs)).sum(axis=1)
+            if (
+                gap.mean() + 2 * gap.std() / np.sqrt(JUDGED)
+                <= VISIBLE * -exact[np.arange(JUDGED), rows.y[drawn]].mean()
+            ):
+                return
+        self._near_cells = 0
+
     @property
     def fit_report_(self) -> dict[str, int]:
         """What was sampled because rows are many; numbers of rows and of members."""
         check_is_fitted(self)
-        names = ("_n_pilot", "_n_left_out", "_n_candidates")
+        names = ("_n_pilot", "_n_left_out", "_n_candidates", "_near_cells")
         found = {name.lstrip("_"): int(getattr(self, name, 0)) for name in names}
         return {"n_rows": self._n_rows, **found}
 
@@ -621,7 +656,12 @@ class LGCPClassifier(
     @property
     def _store_of_sums(self):
         """Where predictions sum: in single precision, if the mixture was learned from samples of many rows."""
-        return self._training.single if hasattr(self, "_n_pilot") and not self.exact else self._store
+        return self._training.single if self._sampled else self._store
+
+    @property
+    def _sampled(self) -> bool:
+        """Whether predictions may be approximate."""
+        return hasattr(self, "_n_pilot") and not self.exact
 
     def __getstate__(self):
         # The arranged points repeat X_fit_ in another order. Files omit them; they are arranged again on loading.
@@ -661,7 +701,9 @@ class LGCPClassifier(
 
     def _scores_of(self, X, leave_out: NDArray | None = None) -> Scores:
         with threads.use(self.n_jobs), rows_named({"queries": X, "training points": lambda: self.X_fit_}):
-            return scores_in_parts(self._store_of_sums, self._covariances, self._means, X, leave_out)
+            near = self._near_cells if self._sampled else 0
+            sums = self._training.near(near) if near else class_sums
+            return scores_in_parts(self._store_of_sums, self._covariances, self._means, X, leave_out, sums)
 
     def _loo_scores(self) -> Any:
         check_is_fitted(self)

@@ -64,7 +64,7 @@ LADDER = {
     "point_weights": "fn nonnegative optional",
 }
 TABLES = ("mixture_", "selection_path_", "learning_path_")  # that only some fits make
-COUNTS = ("_changed", "_n_chosen", "_n_pilot", "_n_left_out", "_n_candidates")
+COUNTS = ("_changed", "_n_chosen", "_n_pilot", "_n_left_out", "_n_candidates", "_near_cells")
 #: Likewise, from 0 to a largest one.
 NUMBERS = {"loo_error_": 1.0, **dict.fromkeys(("loo_log_loss_", "_largest_evidence", "_rate", *COUNTS), np.inf)}
 NEEDED = ("X_fit_", "y_fit_", "classes_", "mean_", "kernel_", "n_features_in_", "_weights")

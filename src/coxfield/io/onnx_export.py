@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield import LGCPClassifier, __version__
+from coxfield.estimators.scored import scores_in_parts
 from coxfield.estimators.tables import FARTHEST, TableColumns
 from coxfield.kernels.mixture import Mixture
 from coxfield.utils.whole_files import whole_file
@@ -115,7 +116,8 @@ def _check(model: LGCPClassifier, parts: _Parts) -> None:
     made = helper.make_graph(builder.nodes, "trial", ends[:1], ends[1:], builder.constants)
     proto = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSETS[""])], ir_version=IR_VERSION)
     (found,) = ReferenceEvaluator(proto).run(None, {"Z": points})
-    expected = np.exp(model._scores_of(points.astype(parts.X.dtype)).log_probabilities)
+    points = points.astype(parts.X.dtype)
+    expected = np.exp(scores_in_parts(model._store, model._covariances, model._means, points).log_probabilities)
     if not np.allclose(found, expected, atol=TOLERABLE):
         raise ExportError(
             "the model has a part that this export does not know, because it predicts other probabilities: use "
