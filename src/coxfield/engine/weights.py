@@ -150,11 +150,8 @@ class Segments:
         last = np.searchsorted(self.starts, stop, side="left")
         begins = np.maximum(self.starts[first:last] - start, 0)
         weights = self.weights[start:stop]
-        if not isinstance(tile, np.ndarray):  # one product with a matrix, so that one small array comes home
-            segment = np.searchsorted(begins, np.arange(len(weights)), side="right") - 1
-            matrix = np.zeros((len(weights), last - first), weights.dtype)
-            matrix[np.arange(len(weights)), segment] = weights
-            sums[:, first:last] += _product(tile, matrix)
+        if not isinstance(tile, np.ndarray):
+            sums[:, first:last] += self._elsewhere(tile, weights, begins)
             return
         if last - first > MANY_SEGMENTS:
             sums[:, first:last] += np.add.reduceat(tile * weights, begins, axis=1)
@@ -162,6 +159,18 @@ class Segments:
         # A product with a vector is two to four times faster than a sum along rows.
         for segment, begin, end in zip(range(first, last), begins, [*begins[1:], tile.shape[1]], strict=True):
             sums[:, segment] += tile[:, begin:end] @ weights[begin:end]
+
+    def _elsewhere(self, tile, weights: NDArray, begins: NDArray) -> NDArray:
+        """The sums of a tile of another library, of which one small array comes home."""
+        ends = [*begins[1:].tolist(), len(weights)]
+        if len(begins) > MANY_SEGMENTS:
+            matrix = np.zeros((len(weights), len(begins)), weights.dtype)
+            matrix[np.arange(len(weights)), np.repeat(np.arange(len(begins)), np.subtract(ends, begins))] = weights
+            return _product(tile, matrix)
+        library = Library.of(tile)
+        there = library.array(weights, tile.dtype)
+        parts = zip(begins.tolist(), ends, strict=True)
+        return to_numpy(library.xp.stack([tile[:, begin:end] @ there[begin:end] for begin, end in parts], axis=1))
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
         """Add the values up by row and class."""
