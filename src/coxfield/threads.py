@@ -6,10 +6,11 @@ function takes a number of threads.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from numbers import Integral
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import joblib
@@ -57,7 +58,7 @@ def count() -> int:
         return chosen
     if get_active_backend()[1] is not None and not elsewhere():  # inside a `joblib.parallel_config`
         return joblib.effective_n_jobs(None)
-    return max([library["num_threads"] for library in _controller("blas").info()] or [1])
+    return one_each.before or _of_a_product()
 
 
 def elsewhere() -> bool:
@@ -73,15 +74,54 @@ def _here(n_jobs: int) -> int:
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """A context for work in many small steps, in which starting threads costs more than they save: one thread only."""
-    with use(1), limit(1):
+def small_steps(n_jobs: int | None = 1) -> Iterator[None]:
+    """A context for work in many small steps: `n_jobs` threads at once, and one for each matrix product.
+
+    Between two small products, threads of the BLAS wait in a loop, which takes the processors from everybody else.
+    """
+    with use(n_jobs), one_each():
         yield
+
+
+class _OneEach:
+    """A context in which a matrix product uses one thread; callers in several threads may overlap.
+
+    A limit on the BLAS is the process's. If each caller set it and took it away, one that began inside another's limit
+    would put that limit back for good. So the first to begin sets it, and the last to end takes it away.
+    """
+
+    def __init__(self):
+        self._lock, self._depth, self._limit = Lock(), 0, ExitStack()
+        self.before: int | None = None  # the threads of a product outside of the limit, while there is one
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._depth == 0:
+                self.before = _of_a_product()
+                self._limit.enter_context(limit(1))
+            self._depth += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._depth -= 1
+                if self._depth == 0:
+                    self._limit.close()
+                    self.before = None
+
+
+one_each = _OneEach()
 
 
 def limit(threads: int, user_api: str = "blas"):
     """A context in which a library, "blas" or "openmp", uses at most this many threads."""
     return _controller(user_api).limit(limits=threads)
+
+
+def _of_a_product() -> int:
+    """Threads that the BLAS uses for a matrix product now."""
+    return max([library["num_threads"] for library in _controller("blas").info()] or [1])
 
 
 @cache

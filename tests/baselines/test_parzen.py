@@ -11,6 +11,7 @@ from sklearn.neighbors import KernelDensity
 from coxfield import LGCPClassifier
 from coxfield.baselines import ParzenClassifier
 from coxfield.datasets import load_banana, load_pima, load_synth
+from coxfield.kernels.radial import log_floor
 from strategies import labelled_points
 from tolerances import assert_close, assert_same_decisions, assert_same_error, rounding
 
@@ -34,9 +35,12 @@ def test_probabilities_are_shares_of_the_kernel_sums(points, length_scale):
     X, y = points
     clf = ParzenClassifier(length_scale).fit(X, y)
     query = X.mean(axis=0) + 0.1
-    logs = np.full(y.max() + 1, -np.inf)  # the sums themselves may underflow
-    for x, label in zip(X, y, strict=True):
-        logs[label] = np.logaddexp(logs[label], -np.sum((query - x) ** 2) / (2 * length_scale**2))
+    exponents = np.array([-np.sum((query - x) ** 2) / (2 * length_scale**2) for x in X])
+    # The sums themselves may underflow; and next to the nearest, no value falls below a normal number.
+    exponents = np.maximum(exponents, exponents.max() + log_floor(float))
+    logs = np.full(y.max() + 1, -np.inf)
+    for exponent, label in zip(exponents, y, strict=True):
+        logs[label] = np.logaddexp(logs[label], exponent)
     size = size_of_exponents(np.vstack([X, query]), length_scale)
     shares = np.exp(logs - np.logaddexp.reduce(logs))
     assert_close(clf.predict_proba([query])[0], shares, terms=len(X), condition=size)

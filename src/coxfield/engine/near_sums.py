@@ -104,7 +104,7 @@ class NearLadder:
             with threads.use(1):
                 parts[some.start // step] = self._with_near(so_far, rows[some], own[some], cells[some])
 
-        with threads.limit(1):  # products are so small that more threads of the BLAS would wait for each other
+        with threads.one_each():  # products are so small that more threads of the BLAS would wait for each other
             over_rows(work, len(rows), max(1, step))
         return _side_by_side(parts) if parts else found
 

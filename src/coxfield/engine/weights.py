@@ -77,7 +77,7 @@ def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None, 
         for part in slices:
             run(part)
         return
-    with threads.limit(1), ThreadPoolExecutor(workers) as pool:
+    with threads.one_each(), ThreadPoolExecutor(workers) as pool:
         for _ in pool.map(run, slices):
             pass
 

@@ -226,7 +226,10 @@ class LiveData:
         state = self._live_state().announcing(validation.announced_classes(classes, self._class_names))
         codes = validation.numbers_among(y, state.classes)
         X = validation.like(X, rows.like)
-        with threads.use(self.n_jobs), rows_named({"new training points": X, "training points": lambda: self.X_fit_}):
+        with (
+            threads.small_steps(self.n_jobs),
+            rows_named({"new training points": X, "training points": lambda: self.X_fit_}),
+        ):
             return self._become(state.grown(X, codes, weights), len(codes), X) if len(codes) else self._become(state, 0)
 
     def _first_rows(self, X, y, classes, sample_weight) -> Self:
@@ -264,7 +267,7 @@ class LiveData:
             return self
         state = self._live_state()
         state.check_what_is_left(places)
-        with threads.use(self.n_jobs):
+        with threads.small_steps(self.n_jobs):
             self._become(state.without(places), len(places))
         training = self._training
         training.erase()

@@ -108,7 +108,7 @@ class MixtureInference:
         mean[: len(self.mean_)] = self.mean_
         known = Known(sample_weight, prior, check_shares(self.class_prior, self.classes_))
         # On few points, waiting for each other costs threads more than they save.
-        with threads.alone() if n < FEW else nullcontext():
+        with threads.small_steps() if n < FEW else nullcontext():
             few = learn_few_labels(self._prepared, codes, mean, known, verbose=self.verbose)
         self._few_labels = few
         if len(self.classes_) < 2 or not (len(few.rows) or prior is not None):  # labels are to be asked for first

@@ -257,7 +257,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
             self.__dict__.pop(earlier, None)
         X = check_points(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         codes, weights, prior = self._set_labels(y, X, sample_weight, prior)
-        with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": X}):
+        with stages("fit", None, self.verbose), threads.small_steps(self.n_jobs), rows_named({"points": X}):
             if self.inference_ == "mixture":
                 self._prepared = self._preparation(X)
             self._fit_by_inference(X, codes, weights, prior)
@@ -306,7 +306,11 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
         for earlier in FITTED:
             self.__dict__.pop(earlier, None)
         self._prepared = prepared
-        with stages("relabel", None, self.verbose), threads.use(self.n_jobs), rows_named({"points": prepared.X}):
+        with (
+            stages("relabel", None, self.verbose),
+            threads.small_steps(self.n_jobs),
+            rows_named({"points": prepared.X}),
+        ):
             self._fit_by_inference(prepared.X, codes, weights, prior)
         return self
 

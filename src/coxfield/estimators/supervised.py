@@ -504,7 +504,11 @@ class LGCPClassifier(
         chosen_from = self._drawn(labelled)
         some = labelled if chosen_from is None else labelled[chosen_from]
         self._n_chosen = len(some)
-        with stages("fit", None, self.verbose), threads.use(self.n_jobs), rows_named({"training points": all_points}):
+        with (
+            stages("fit", None, self.verbose),
+            threads.small_steps(self.n_jobs),
+            rows_named({"training points": all_points}),
+        ):
             share = some.counts.sum() / labelled.counts.sum()
             kernels = self._mixed(some, share) if self.selection == "mixture" else self._chosen(some)
             rows = TrainingRows.of(labelled.X, labelled.y, labelled.weights, chosen_from)

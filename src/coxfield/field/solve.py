@@ -303,7 +303,7 @@ def map_labels(
         if field.n_classes > 2:  # two classes take a few cuts, and look at a part of the couplings only
             field = field.held()
         pairs = first_pairs(field.points)
-        with threads.alone() if field.is_held else nullcontext():
+        with threads.small_steps() if field.is_held else nullcontext():
             with watched("minimum cuts of the label field", math.inf, None) as done:
                 found = find(field, pairs, init, **solver, progress=_told(done, progress))
             return prove(field, found, tolerance)

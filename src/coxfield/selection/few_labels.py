@@ -436,7 +436,7 @@ class _Tried:
     def judged(self, factor: float, tell: Callable[[int], None], *, even_trivial: bool) -> dict[str, float]:
         """The error of one factor."""
         everyone = AllPoints.at(self.X, self.covariances, self.mean, factor)
-        with threads.alone() if everyone.held else nullcontext():
+        with threads.small_steps() if everyone.held else nullcontext():
             labels = self.everything.labels(everyone, self.solver)
             trivial = len(np.unique(labels[self.codes < 0])) < 2
             tell(1)

@@ -102,7 +102,7 @@ def fit_seconds(data: str, method: str) -> dict[str, Any]:
     """The time of a fit to the first partition of a data set, on one thread, and the test error in per cent."""
     X_train, y_train, X_test, y_test = load(data)
     classifier = TIMED[method](X_train.shape[1])
-    with threads.alone(), threads.limit(1, "openmp"):
+    with threads.small_steps(), threads.limit(1, "openmp"):
         start = perf_counter()
         classifier.fit(X_train, y_train)
         taken = perf_counter() - start
