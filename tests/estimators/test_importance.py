@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
-from coxfield.estimators.reasons import FEWEST
+from coxfield.estimators.reasons import FEWEST, weighted_mean
 
 
 def made_up(n=240, seed=0):
@@ -78,3 +78,10 @@ def test_arrays_have_places_and_sparse_ones_are_refused():
     assert clf.feature_importance()["column"].tolist() == [0, 1]
     with pytest.raises(ValueError, match="needs dense points"):
         LGCPClassifier(selection="loo_error").fit(sparse.csr_array(X), X[:, 0] > 0).feature_importance()
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-200, 1e300])
+def test_a_mean_and_its_error_at_any_magnitude(size):
+    values, weights = np.array([1.0, 2.0, 4.0]), np.array([1.0, 1.0, 2.0])
+    wanted = np.array([2.75, np.sqrt(1.75**2 + 0.75**2 + 4 * 1.25**2) / 4])
+    np.testing.assert_allclose(weighted_mean(size * values, weights), size * wanted, rtol=1e-14)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -346,6 +347,18 @@ def test_nan_in_arrays_lists_and_frames_of_numbers(form):
     np.testing.assert_allclose(
         clean.predict_proba(form(X)), clean.predict_proba(form(by_reference(X, clean.X_fit_))), rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("form", [np.ndarray.tolist, tuple, list], ids=["lists", "tuple of arrays", "list of arrays"])
+def test_new_rows_without_blanks_may_come_as_a_list(form):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X[:, 0] > 0
+    blank = X.copy()
+    blank[::7, 1] = np.nan
+    found = LGCPClassifier().fit(blank.tolist(), y)
+    np.testing.assert_array_equal(found.predict_proba(form(X[:5])), found.predict_proba(X[:5]))
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        found.predict_proba(sparse.csr_array(X))
 
 
 # Everything that a classifier can do.

@@ -252,7 +252,7 @@ def weighted_mean(values: NDArray, weights: NDArray) -> tuple[float, float]:
     """A mean and its standard error."""
     shares = weights / weights.sum()
     mean = float(shares @ values)
-    return mean, float(np.sqrt(np.sum(np.square(shares * (values - mean)))))
+    return mean, float(np.hypot.reduce(shares * (values - mean)))  # squares of far values would overflow
 
 
 # How far the labels of training points can be trusted, by closed-form leave-one-out.

@@ -463,6 +463,8 @@ def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
 def _table_points(estimator, columns: TableColumns, X, reset: bool, options: dict):
     """Points of a table, in the precision that `options` ask for."""
     validate_data(estimator, X, reset=reset, skip_check_array=True)  # names and number of columns
+    if not (is_table(X) or isinstance(X, np.ndarray)):  # a list of rows without text or blanks
+        X = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
     X = columns.points(X)
     check_array(X, input_name="X")
     allowed = np.atleast_1d(np.asarray(options.get("dtype", X.dtype), dtype=object))
