@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
-from coxfield.estimators.reasons import FEWEST, weighted_mean
+from coxfield.estimators.reasons import FEWEST
+from coxfield.utils.numbers import weighted_mean
 
 
 def made_up(n=240, seed=0):

@@ -15,6 +15,8 @@ from coxfield.io.model_check import checked_mixture
 from coxfield.io.model_data import Reader, Writer
 from coxfield.io.model_file import load, save
 from coxfield.kernels.namespace import Library, to_numpy
+from coxfield.selection.mixture import learn
+from coxfield.selection.mixture.concave import MEAN_PRECISION
 
 N = 150
 
@@ -86,6 +88,26 @@ def test_rows_that_arrive_have_no_free_weight_until_the_weights_follow(data, fit
     np.testing.assert_allclose(clf.class_scores(Z), scores_by_loops(clf, Z), rtol=1e-8, atol=1e-10)
     again, whole = clf.reselect(), LGCPClassifier().fit(np.vstack([X, Z[:60]]), np.append(y, z[:60]))
     np.testing.assert_allclose(again.predict_proba(Z), whole.predict_proba(Z), rtol=1e-6)
+
+
+def test_the_last_word_on_weights_is_that_of_all_rows(data, monkeypatch):
+    """Points with weights are found by some rows. Then means are where their derivative over all rows is zero."""
+    X, y, Z, z = (part[:140] for part in data)
+    clf = LGCPClassifier().fit(X, y)
+
+    def slope():
+        residual = clf.loo_predict_proba() - (clf.y_fit_[:, None] == np.arange(3))
+        return residual.sum(axis=0) + MEAN_PRECISION * (clf.mean_ - np.log(np.bincount(clf.y_fit_) / len(clf.y_fit_)))
+
+    np.testing.assert_allclose(slope(), 0, atol=1e-3)
+    monkeypatch.setattr(learn, "MOST_FREE_ROWS", 100)
+    clf.fit(X, y)
+    assert clf.n_support_
+    np.testing.assert_allclose(slope(), 0, atol=1e-3)
+    del clf._n_chosen  # so that weights follow; all would be chosen again
+    clf.partial_fit(Z[:20], z[:20])
+    assert clf.n_support_
+    np.testing.assert_allclose(slope(), 0, atol=1e-3)
 
 
 def log_loss(clf, Z, z):

@@ -30,8 +30,8 @@ from coxfield.engine.class_sums import ClassSums, Scores, prior_terms
 from coxfield.engine.witnesses import Witnesses, witnesses_at
 from coxfield.estimators.guaranteed_sets import excluded_share, in_sets
 from coxfield.estimators.live_data import listed_places
-from coxfield.estimators.reasons import FEWEST, PASSES, Contributions, class_margins, weighted_mean
-from coxfield.utils.numbers import generator, whole_number
+from coxfield.estimators.reasons import FEWEST, PASSES, Contributions, class_margins
+from coxfield.utils.numbers import generator, weighted_mean, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ from coxfield.kernels.mixture import MixturePoints
 from coxfield.kernels.namespace import at_home, like, rows_of
 from coxfield.kernels.per_class import rows_named
 from coxfield.progress import progress
-from coxfield.utils.numbers import generator, logs_of, whole_number
+from coxfield.utils.numbers import generator, logs_of, weighted_mean, whole_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -246,13 +246,6 @@ class Importance:
         sums = sums_at(store, left, len(rows), numbers)
         scores = Scores(prior_terms(self._covariances, X, self._means), sums)
         return -scores.log_probabilities[np.arange(len(rows)), held.y[rows]]
-
-
-def weighted_mean(values: NDArray, weights: NDArray) -> tuple[float, float]:
-    """A mean and its standard error."""
-    shares = weights / weights.sum()
-    mean = float(shares @ values)
-    return mean, float(np.hypot.reduce(shares * (values - mean)))  # squares of far values would overflow
 
 
 # How far the labels of training points can be trusted, by closed-form leave-one-out.

@@ -138,10 +138,10 @@ def centre(X) -> NDArray | None:
         mean = _mean(X / SHRINK) * SHRINK
     # A few points that are very far away would move the mean so far from the others that their distances lose digits.
     some = to_numpy(rows_of(X, slice(None, None, -(-X.shape[0] // SOME)))).astype(float)
-    low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # where differences of quantiles overflow, the mean will do
+        low, middle, high = np.quantile(some, [0.25, 0.5, 0.75], axis=0)
         far = np.abs(mean - middle) > ASTRAY * (high - low)
-    return like(np.where(far & (high > low), middle, mean), X)
+    return like(np.where(far & (high > low) & np.isfinite(middle), middle, mean), X)
 
 
 def _mean(X) -> NDArray:

@@ -138,13 +138,15 @@ def winsorised(X) -> NDArray:
     >>> winsorised(np.array([[1.0], [2.0], [3.0], [4.0], [1e6]])).round(1).ravel().tolist()
     [1.0, 2.0, 3.0, 4.0, 14.9]
     """
-    levels = np.quantile(X, QUANTILES, axis=0)
     spread = np.full(X.shape[1], np.inf)
-    for low, high in ((0, 6), (1, 5), (2, 4)):
-        of_normal = ndtri(QUANTILES[high]) - ndtri(QUANTILES[low])
-        width = (levels[high] - levels[low]) / of_normal
-        spread = np.where(width > 0, width, spread)
-    return np.clip(X, levels[3] - FAR * spread, levels[3] + FAR * spread).astype(X.dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):  # where the spread overflows, no value is moved
+        levels = np.quantile(X, QUANTILES, axis=0)
+        for low, high in ((0, 6), (1, 5), (2, 4)):
+            of_normal = ndtri(QUANTILES[high]) - ndtri(QUANTILES[low])
+            width = (levels[high] - levels[low]) / of_normal
+            spread = np.where(width > 0, width, spread)
+        least, most = levels[3] - FAR * spread, levels[3] + FAR * spread
+    return np.fmin(np.fmax(X, least), most).astype(X.dtype, copy=False)  # unlike `clip`, they pass NaN over
 
 
 # Whitening by the covariance within classes: features in which every class is as wide as every other direction.

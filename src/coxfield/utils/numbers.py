@@ -136,3 +136,10 @@ def generator(random_state: RandomState = None) -> np.random.Generator:
     if isinstance(random_state, Integral) and random_state < 0:
         raise ValueError(f"random_state={random_state!r} is negative; pass a seed of at least 0.")
     return np.random.default_rng(random_state)
+
+
+def weighted_mean(values: NDArray, weights: NDArray) -> tuple[float, float]:
+    """A mean and its standard error."""
+    shares = weights / weights.sum()
+    mean = float(shares @ values)
+    return mean, float(np.hypot.reduce(shares * (values - mean)))  # squares of far values would overflow

@@ -18,6 +18,7 @@ from scipy.optimize import nnls
 from scipy.special import log_softmax
 
 from coxfield.selection.mixture.concave import MEAN_PRECISION
+from coxfield.utils.numbers import weighted_mean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -433,9 +434,9 @@ class Folded:
             tried.append(freed)
             state = freed.state
             losses.append(self._losses(freed.scores))
-            if losses[-1].mean() > losses[-2].mean() and rate < RATES[0]:
+            if self._gain(losses[-1], losses[-2])[0] < 0 and rate < RATES[0]:
                 break  # so will be all smaller rates
-        best = min(losses, key=np.mean)
+        best = min(losses, key=self.whole.counts.dot)
         return next(freed for freed, each in zip(tried, losses, strict=True) if not self._worse(each, best))
 
     def at(self, rate: float, start: State) -> Freed:
@@ -447,10 +448,17 @@ class Folded:
         rows = np.arange(len(scores))
         return -log_softmax(scores, axis=1)[rows, self.whole.y]
 
+    def _gain(self, losses: NDArray, others: NDArray) -> tuple[float, float]:
+        """By how much losses are smaller than others on average, and the standard error.
+
+        A row counts for all that it stands for: where rows are many, those with doubtful labels are drawn more often.
+        """
+        return weighted_mean(others - losses, self.whole.counts)
+
     def _worse(self, losses: NDArray, best: NDArray) -> bool:
         """Whether losses are larger than others beyond doubt."""
-        more = losses - best
-        return bool(more.mean() > SURE * more.std() / np.sqrt(len(more)))
+        gain, error = self._gain(best, losses)
+        return gain > SURE * error
 
     def _scores(self, rate: float, start: State) -> NDArray:
         found = np.empty((len(self.fold), len(self.whole.centre)))

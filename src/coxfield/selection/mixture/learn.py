@@ -159,10 +159,11 @@ def learn_mixture(
         assert fold is not None
         few = tied.at(_rows(len(rows), LIGHTER * max(1, members) * labelled.n_classes, MOST_FREE_ROWS))
         freeing = few.freeing(labelled, fixed or free_ladders(whole_bank), fold)
+        everyone = None if few is tied else tied.freeing(labelled, [], fold, judging=False)
         if fixed:
-            given, by_folds = freeing.again(few.solution, rate, lambda most: LOUDER * max(shown, most, FAINT))
+            given, by_folds = freeing.again(few.solution, rate, lambda most: LOUDER * max(shown, most, FAINT), everyone)
         else:
-            given, by_folds = freeing.chosen(few.solution)
+            given, by_folds = freeing.chosen(few.solution, everyone)
         if given is not None or nested:
             judged, scores = few, by_folds
     elif fold is not None:
@@ -250,12 +251,13 @@ class _Tied:
             scores[fold == k] = self.problem.scores(self.problem.vector(others))[fold == k]
         return scores
 
-    def freeing(self, labelled: Labelled, ladders: Sequence[Ladder], whole_fold: NDArray) -> Freeing:
-        """What gives points weights beside these."""
-        rows, fold = self.asked.rows, whole_fold[self.asked.rows]
-        return Freeing(
-            labelled, ladders, rows, self.found, self.problem, self.parts(fold), whole_fold, self.asked.learn_mean
-        )
+    def freeing(
+        self, labelled: Labelled, ladders: Sequence[Ladder], whole_fold: NDArray, *, judging: bool = True
+    ) -> Freeing:
+        """What gives points weights beside these; without `judging`, nothing is held for the folds."""
+        rows = self.asked.rows
+        parts = self.parts(whole_fold[rows]) if judging else []
+        return Freeing(labelled, ladders, rows, self.found, self.problem, parts, whole_fold, self.asked.learn_mean)
 
 
 def _solved(asked: _Asked, found: MemberSums, *, verbose: int = 0, shown: float = np.inf) -> _Tied:

@@ -16,10 +16,10 @@ from coxfield.kernels.profiles import SquaredExponential
 from coxfield.kernels.radial import Radial
 from coxfield.selection.mixture.concave import Solution
 from coxfield.selection.mixture.cross_fitting import seen_by
-from coxfield.selection.mixture.free import Folded, State
+from coxfield.selection.mixture.free import Folded, Freed, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from coxfield.kernels.mixture import Mixture
     from coxfield.kernels.mixture_ladder import Ladder
     from coxfield.selection.mixture.concave import Problem
-    from coxfield.selection.mixture.free import Freed
     from coxfield.selection.mixture.loo_members import MemberSums
 
 # Length scales of free members, as places on a ladder: the root mean square distance, a half, a quarter, an eighth.
@@ -129,10 +128,10 @@ class Freeing:
     """The fold of each labelled point."""
     learn_mean: bool
 
-    def chosen(self, solution: Solution) -> tuple[PointWeights | None, NDArray]:
+    def chosen(self, solution: Solution, everyone: Freeing | None) -> tuple[PointWeights | None, NDArray]:
         """The optimum at the rate that the folds prefer, None if no weights are as good; and scores by folds.
 
-        `solution` is the optimum without weights of points.
+        `solution` is the optimum without weights of points, and `everyone` has more rows for the last word on weights.
         """
         y, n_kernels = self.labelled.y, sum(len(ladder.factors) for ladder in self.ladders)
         candidates = candidates_of(y, n_kernels, len(self.rows))
@@ -141,10 +140,30 @@ class Freeing:
         freed = folded.best(self._start(solution, np.empty(0, int), np.empty(0)))
         if not len(freed.state.beta):
             return None, freed.scores
-        state = self._pruned(folded, freed)
-        return self._given(folded, state, freed.rate, ladders, candidates), freed.scores
+        given = self._given(folded, self._pruned(folded, freed), freed.rate, ladders, candidates)
+        given = replace(given, ladders=list(_used(given.ladders)))
+        return given if everyone is None else everyone.settled(solution, given), freed.scores
 
-    def again(self, solution: Solution, rate: float, loudest: Callable) -> tuple[PointWeights, NDArray]:
+    def settled(self, solution: Solution, given: PointWeights) -> PointWeights:
+        """The optimum for these rows among the points that fewer rows have given weights.
+
+        Tied weights need more rows than the choice of points does.
+        """
+        ladders = given.ladders
+        held = np.concatenate([ladder.point_weights for ladder in ladders if ladder.point_weights is not None])
+        some = np.flatnonzero(held.any(axis=0))
+        candidates = some[np.argsort(self.labelled.y[some], kind="stable")]
+        _, kernels = free_kernels(self.labelled, ladders, self.rows, candidates, alike=-1)
+        folded = self._folded(kernels, candidates)
+        beta = (held * self.labelled.counts)[:, candidates].ravel()
+        start = self._start(solution, np.flatnonzero(beta), beta[beta > 0])
+        whole = replace(folded.whole, rate=given.rate)
+        freed = Freed(given.rate, whole.solve(start), np.empty(0))
+        return self._given(folded, self._pruned(folded, freed), given.rate, ladders, candidates)
+
+    def again(
+        self, solution: Solution, rate: float, loudest: Callable, everyone: Freeing | None
+    ) -> tuple[PointWeights, NDArray]:
         """The optimum with the same kernels and the same rate, or a larger one, and scores by folds.
 
         Parameters
@@ -154,6 +173,8 @@ class Freeing:
         rate : float
         loudest : function
             The evidence that a copy may hear, if rows that were left out hear so much.
+        everyone : Freeing, optional
+            More rows, for the last word on weights.
         """
         held = np.concatenate([ladder.point_weights for ladder in self.ladders if ladder.point_weights is not None])
         candidates = candidates_of(self.labelled.y, len(held), len(self.rows), np.asarray(held.any(axis=0)))
@@ -161,14 +182,16 @@ class Freeing:
         folded = self._folded(kernels, candidates)
         beta = (held * self.labelled.counts)[:, candidates].ravel()
         columns = np.flatnonzero(beta)
-        start = self._start(solution, columns, beta[columns])
+        start, nothing = self._start(solution, columns, beta[columns]), self._start(solution, columns[:0], beta[:0])
         for larger in (rate * QUIETER).tolist():
             freed = folded.at(larger, start)
-            given = self._given(folded, self._pruned(folded, freed), larger, self.ladders, candidates)
+            state = self._pruned(folded, freed) if len(freed.state.beta) else nothing
+            given = self._given(folded, state, larger, self.ladders, candidates)
+            if everyone is not None and len(state.beta):
+                given = everyone.settled(solution, given)
             left_out, at_copies = given.loudest
             if at_copies <= loudest(left_out):
                 return replace(given, rate=rate), freed.scores
-        nothing = self._start(solution, np.empty(0, int), np.empty(0))
         return self._given(folded, nothing, rate, self.ladders, candidates), self.problem.scores(
             self.problem.vector(solution)
         )
@@ -228,14 +251,20 @@ def evidence_of(sums: NDArray, weights: NDArray) -> NDArray:
 
 
 def with_free(mixture: Mixture, given: Sequence[Ladder]) -> Mixture:
-    """A mixture with free ladders, without length scales that have no weight."""
+    """A mixture with free ladders."""
     ladders, densities = list(mixture.ladders), list(mixture.log_densities or ())
-    for ladder in given:
+    for ladder in _used(given):
+        assert ladder.point_weights is not None
+        ladders.append(ladder.plain)
+        densities.append(ladder.point_weights)
+    return replace(mixture, ladders=tuple(ladders), log_densities=tuple(densities))
+
+
+def _used(ladders: Sequence[Ladder]) -> Iterator[Ladder]:
+    """Free ladders without length scales that have no weight."""
+    for ladder in ladders:
         assert ladder.point_weights is not None
         kept = ladder.point_weights.any(axis=1)
         if kept.any():
-            weights = ladder.point_weights[kept]
-            factors, none = ladder.factors[kept], np.empty((kept.sum(), 0))
-            ladders.append(replace(ladder.plain, factors=factors, weights=none, point_weights=weights))
-            densities.append(weights)
-    return replace(mixture, ladders=tuple(ladders), log_densities=tuple(densities))
+            none, points = np.empty((kept.sum(), 0)), ladder.point_weights[kept]
+            yield replace(ladder, factors=ladder.factors[kept], weights=none, point_weights=points)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.utils.numbers import weighted_mean
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -59,9 +61,9 @@ def relevances(Z: NDArray, y: NDArray, counts: NDArray, n_classes: int, fold: ND
             losses[step, unseen] = smoother.losses(Z * metrics[step, k], own, unseen)
             if step < STEPS:
                 metrics[step + 1, k] = _next(metrics[step, k], smoother.gradients())
-    best = int(losses.mean(axis=1).argmin())
-    gain = losses[0] - losses[best]
-    return metrics[best] if gain.mean() > SURE * gain.std() / np.sqrt(len(gain)) else None
+    best = int((losses @ counts).argmin())
+    gain, error = weighted_mean(losses[0] - losses[best], counts)
+    return metrics[best] if gain > SURE * error else None
 
 
 def _next(metric: NDArray, gradients: NDArray) -> NDArray:
@@ -92,7 +94,7 @@ class Smoother:
         d2 = _squares(Z, Z)
         typical = d2.mean() if d2.any() else 1.0
         found = [cls._of(Z, own, d2, width**2 * typical) for width in WIDTHS]
-        return min(found, key=lambda each: np.mean(_losses(each.sums, own)))
+        return min(found, key=lambda each: own.sum(axis=1) @ _losses(each.sums, own))
 
     @classmethod
     def _of(cls, Z: NDArray, own: NDArray, d2: NDArray, scale: float) -> Smoother:
@@ -120,8 +122,8 @@ class Smoother:
             along.append(K @ self.Z[rows] - self.Z * K.sum(axis=1)[:, None])
         whole, square = sum(along), np.zeros(self.Z.shape[1])
         for c, each in enumerate(along):
-            square += np.square((each - f[:, [c]] * whole) / totals[:, None]).mean(axis=0)
-        return np.sqrt(square) / self.scale
+            square += np.square((each - f[:, [c]] * whole) / totals[:, None]).T @ weights
+        return np.sqrt(square / weights.sum()) / self.scale
 
 
 def _squares(A: NDArray, B: NDArray) -> NDArray:
