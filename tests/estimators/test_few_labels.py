@@ -66,6 +66,12 @@ def test_containers_and_strings_give_the_same_labels(container):
     assert clf.predict(X_[:5]).tolist() == names[truth[:5]].tolist()
 
 
+def test_new_rows_may_be_sparse_where_those_of_the_fit_were_not():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    clf = SLGCPClassifier().fit(X, np.where(np.arange(60) < 20, X[:, 0] > 0, -1))
+    np.testing.assert_array_equal(clf.predict_proba(sparse.csr_array(X[:5])), clf.predict_proba(X[:5]))
+
+
 def test_sparse_rows_are_labelled_by_angle():
     rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], 60)

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield.kernels.distances import (
     Stretch,
     Units,
+    centre,
     feature_sizes,
     feature_units,
     in_units,
@@ -251,3 +252,8 @@ def test_precise_distances_far_from_the_origin():
     d2 = exact_sq_distances(far, points)
     expected = np.square((X + 1e3)[:, None] - np.vstack([X, Z])).sum(axis=2) / 1e-8
     np.testing.assert_allclose(d2, expected, rtol=1e-12)
+
+
+def test_the_centre_of_values_whose_differences_overflow():
+    X = np.array([[1.7e308, 1.0], [1.7e308, 2.0], [-1.7e308, 3.0]])
+    np.testing.assert_allclose(centre(X), [1.7e308 / 3, 2.0])

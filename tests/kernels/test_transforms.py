@@ -59,6 +59,22 @@ def test_scores_are_normal_quantiles_of_ranks_and_equal_values_share_theirs():
     np.testing.assert_allclose(NormalScores().fit(tied).transform(tied).ravel(), norm.ppf([0.25, 0.25, 0.75, 0.75]))
 
 
+def test_values_whose_spread_overflows_stay_where_they_are():
+    X = np.array([[1e308, 0.0], [-1e308, 1.0], [0.0, 2.0], [3e307, 3.0]])
+    np.testing.assert_array_equal(winsorised(X), X)
+
+
+@pytest.mark.parametrize("size", [5e-321, 1e-300, 1e300])
+def test_ranks_are_scores_of_ranks_at_any_magnitude(size):
+    """Slopes between subnormal numbers overflow."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=20), rng.normal(size=19) * size])[:, None]
+    scores = NormalScores().fit(X).transform(X).ravel()
+    limit = norm.ppf((len(X) - 0.5) / len(X)) + 1e-9
+    assert np.abs(scores).max() <= limit
+    assert (np.diff(scores[np.argsort(X.ravel(), kind="stable")]) >= 0).all()
+
+
 def test_scores_of_new_values_are_linear_between_and_beyond_the_values():
     fitted = NormalScores().fit(np.arange(101.0)[:, None])
     ends = fitted.transform(np.array([[0.0], [0.5], [1.0], [100.0], [150.0], [200.0]])).ravel()

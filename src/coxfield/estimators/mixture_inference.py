@@ -17,6 +17,7 @@ from coxfield.engine.class_sums import StatedScores
 from coxfield.estimators.few_labels import Known, Prepared, learn_few_labels
 from coxfield.estimators.supervised import LGCPClassifier
 from coxfield.estimators.trivial import warn_if_contradicted
+from coxfield.estimators.validation import like
 from coxfield.field.potts import check_couplings
 from coxfield.graphs.experts import EXPERTS as VOICES
 from coxfield.graphs.neighbours import listed
@@ -211,6 +212,8 @@ class MixtureInference:
             raise ValueError(f"{self._missing}: ask for labels by suggest, and give them to relabel")
         if self._is_graph:
             _check_sign(X, "distances" if self.kernel == "precomputed_distances" else "affinities", "as in fit")
+        else:
+            X = like(X, self._prepared.X)
         return StatedScores(logs_of(self._few_labels.probabilities(X)))
 
 

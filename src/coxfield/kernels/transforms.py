@@ -83,9 +83,12 @@ class NormalScores(TransformerMixin, BaseEstimator):
         largest = np.finfo(X.dtype).max / 4
         for k, (values, scores) in enumerate(zip(self.values_.T, self.scores_.T, strict=True)):
             column = X[:, k].astype(float)
+            inside = np.interp(column, values, scores)
+            steep = ~np.isfinite(inside)  # between knots that are so near that the slope overflows
+            inside[steep] = scores[np.searchsorted(values, column[steep]).clip(max=len(scores) - 1)]
             with np.errstate(over="ignore"):
                 beyond = (column - np.clip(column, values[0], values[-1])) * self.slopes_[k]
-                found[:, k] = np.clip(np.interp(column, values, scores) + beyond, -largest, largest)
+                found[:, k] = np.clip(inside + beyond, -largest, largest)
         return found
 
 
