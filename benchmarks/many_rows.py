@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import time
 from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -93,8 +94,9 @@ METHODS = {
 
 def measured(name, method="ours", seed=0, many=None, **options):
     """Fit and predict in a process of its own: what it took and how good it is."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        found = pool.apply(_measure, (name, method, seed, many, options))
+    # In the processes of a `multiprocessing.Pool`, joblib allows one thread only.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        found = pool.submit(_measure, name, method, seed, many, options).result()
     record = {"data": name, "method": method, "seed": seed, "many": many, **options, **found}
     with RESULTS.open("a") as file:
         file.write(json.dumps(record) + "\n")
