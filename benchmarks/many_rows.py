@@ -237,8 +237,8 @@ def classes():
     """A thousand classes of 50 rows beside ten classes with the same number of rows."""
     found = {}
     for n_classes in (10, 1000):
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            found[n_classes] = pool.apply(_classes, (n_classes,))
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            found[n_classes] = pool.submit(_classes, n_classes).result()
     table = [
         Row(f"{n_classes} classes: s, GB, error", f"{taken:.1f}, {peak:.2f}, {error:.4f}")
         for n_classes, (taken, peak, error) in found.items()
