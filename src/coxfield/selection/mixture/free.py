@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import log_softmax
 
+from coxfield.engine.weights import over_rows
 from coxfield.selection.mixture.concave import MEAN_PRECISION
 from coxfield.utils.numbers import weighted_mean
 
@@ -462,10 +463,14 @@ class Folded:
 
     def _scores(self, rate: float, start: State) -> NDArray:
         found = np.empty((len(self.fold), len(self.whole.centre)))
-        for k, (part, units) in enumerate(zip(self.parts, self.units, strict=True)):
+
+        def work(folds: slice) -> None:
+            k, units = folds.start, self.units[folds.start]
             back = np.divide(1, units, out=np.zeros_like(units), where=units > 0)
             near = replace(start, tied=start.tied * back)
-            state = replace(part, rate=rate).solve(near, ROUGH)
+            state = replace(self.parts[k], rate=rate).solve(near, ROUGH)
             judged = self.whole.scores(replace(state, tied=state.tied * units))
             found[self.fold == k] = judged[self.fold == k]
+
+        over_rows(work, len(self.parts), 1)
         return found

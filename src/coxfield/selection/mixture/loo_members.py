@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import Adder
+from coxfield.engine.weights import COLUMNS as TILE
 from coxfield.engine.weights import Segments, over_rows, whole_rows
 from coxfield.kernels.mixture_ladder import log_totals
 from coxfield.kernels.namespace import to_numpy
@@ -333,7 +334,7 @@ def log_others_of(points: LadderPoints, counts: NDArray, done) -> NDArray:
     def work(some: slice) -> None:
         found[:, some] = log_totals(points[some], points, weights, np.arange(n)[some])
 
-    over_rows(work, n, whole_rows(n, n, dtype.itemsize), done, serial=points.points.library.foreign)
+    over_rows(work, n, whole_rows(n, min(n, TILE), dtype.itemsize), done, serial=points.points.library.foreign)
     return found
 
 
@@ -381,14 +382,20 @@ def ladder_layers(
     width = len(present) if columns.contenders is None else COLUMNS
     found = LogSums(np.zeros((len(log_q), len(rows), 1)), np.zeros((len(log_q), n_alphas + again, len(rows), width)))
 
+    def scaled(near: Any) -> list[list[Any]]:
+        return [[*(near.scaled(each) for each in of_factor), *([near] * again)] for of_factor in factors]
+
+    of_all = scaled(weights) if columns.contenders is None else None
+
     def work(some: slice) -> None:
-        near = columns.weights(weights, present, some)
-        scaled = [[*(near.scaled(each) for each in of_factor), *([near] * again)] for of_factor in factors]
-        sink = Adder(scaled, found.sums[:, :, some])
+        of_some = scaled(columns.weights(weights, present, some)) if of_all is None else of_all
+        sink = Adder(of_some, found.sums[:, :, some])
         found.top[:, some, 0] = queries.points[some].walk(kernel_points, ladder.factors, leave_out[some], sink)
 
-    size = kernel_points.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // max(len(points), 1)
-    step = whole_rows(len(rows), len(points), size)
+    # A thread holds one tile; where classes are very many, also what each row may be at every point.
+    seen = len(points) if columns.contenders is not None else min(len(points), TILE)
+    size = kernel_points.dtype.itemsize + 8 * len(log_q) * (n_alphas + 1) * columns.count // max(seen, 1)
+    step = whole_rows(len(rows), seen, size)
     over_rows(work, len(rows), step, done, serial=kernel_points.library.foreign)
     if columns.contenders is not None or len(present) == len(columns.present):
         return found
