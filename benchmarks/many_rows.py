@@ -289,8 +289,8 @@ def on_dask(n=4_000_000, rows=250_000, limit=1024):
             X_there, y_there = client.persist([X, y])
             before = set(client.run(os.getpid).values())
             start = time.perf_counter()
-            if killed:
-                client.submit(_stop_soon, workers=[next(iter(client.scheduler_info()["workers"]))], pure=False)
+            if killed:  # at once: a task that nobody waits for is not run
+                client.submit(_stop_soon, workers=[next(iter(client.scheduler_info()["workers"]))], pure=False).result()
             clf = DaskLGCPClassifier(random_state=0).fit(X_there, y_there)
             fitted = time.perf_counter()
             answers.append(clf.predict_proba(da.from_array(Z, chunks=(2500, 20))).compute())
