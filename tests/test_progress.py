@@ -76,10 +76,23 @@ def test_long_times_are_in_long_units(clock, per_step, expected):
 def test_tiny_shares_are_not_called_nothing(clock):
     def steps():
         with progress("working", 2**20, verbose=None) as done:
+            done(1)
             clock.move(11)
             done(2**10)
 
     assert slow(steps) == ["working: 0.1 % done after 11 s, about 3 h to go"]
+
+
+def test_a_small_part_after_a_long_preparation_says_nothing_of_the_rest(clock):
+    def steps():
+        with progress("working", 1000, verbose=None) as done:
+            clock.move(14)
+            done(0.01)
+            for _ in range(40):
+                clock.move(1)
+                done(10)
+
+    assert slow(steps) == ["working: 1 % done after 15 s, about 99 s to go"]
 
 
 def test_objects_without_a_verbose_parameter_do_not_name_it(clock):

@@ -129,9 +129,9 @@ class _Watch:
             self.done += done
             now = perf_counter()
             seconds = now - self.start
-            # A first small part may have been long in preparation, which says little about the rest.
-            known = self.done >= self.total / 100 or seconds >= PATIENCE
             self.first = self.first or (seconds, self.done)
+            # A first small part may have been long in preparation, which says little about the rest.
+            known = self.done >= self.total / 100 or seconds - self.first[0] >= PATIENCE / 2
             due = known and self._is_due(now) and seconds >= PATIENCE / 10 and self._to_go(seconds) > PATIENCE / 10
             if due:
                 self.clock.since, self.spoken = now, True
