@@ -30,7 +30,7 @@ def prediction_cost(classifier, n: int) -> dict[str, Any]:
     """Least processor seconds to fit n points with a known length scale and to predict one, on one thread."""
     X, y = make_moons(n, noise=0.2, random_state=0)
     times: list[float] = []
-    with threads.use(1), threads.limit(1, "blas"):
+    with threads.small_steps():
         while not times or (len(times) < REPEATS and sum(times) < PATIENCE):
             start = process_time()
             classifier.fit(X, y).predict_proba(X[:1])

@@ -16,7 +16,7 @@ from coxfield.kernels.profiles import SquaredExponential
 from coxfield.kernels.radial import Radial
 from coxfield.selection.mixture.concave import Solution
 from coxfield.selection.mixture.cross_fitting import seen_by
-from coxfield.selection.mixture.free import Folded, Freed, State
+from coxfield.selection.mixture.free import Folded, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -140,7 +140,7 @@ class Freeing:
         freed = folded.best(self._start(solution, np.empty(0, int), np.empty(0)))
         if not len(freed.state.beta):
             return None, freed.scores
-        given = self._given(folded, self._pruned(folded, freed), freed.rate, ladders, candidates)
+        given = self._given(folded, self._pruned(folded, freed.rate, freed.state), freed.rate, ladders, candidates)
         given = replace(given, ladders=list(_used(given.ladders)))
         return given if everyone is None else everyone.settled(solution, given), freed.scores
 
@@ -149,17 +149,12 @@ class Freeing:
 
         Tied weights need more rows than the choice of points does.
         """
-        ladders = given.ladders
-        held = np.concatenate([ladder.point_weights for ladder in ladders if ladder.point_weights is not None])
+        held = _held(given.ladders)
         some = np.flatnonzero(held.any(axis=0))
         candidates = some[np.argsort(self.labelled.y[some], kind="stable")]
-        _, kernels = free_kernels(self.labelled, ladders, self.rows, candidates, alike=-1)
-        folded = self._folded(kernels, candidates)
-        beta = (held * self.labelled.counts)[:, candidates].ravel()
-        start = self._start(solution, np.flatnonzero(beta), beta[beta > 0])
-        whole = replace(folded.whole, rate=given.rate)
-        freed = Freed(given.rate, whole.solve(start), np.empty(0))
-        return self._given(folded, self._pruned(folded, freed), given.rate, ladders, candidates)
+        folded, start = self._warm(solution, given.ladders, held, candidates)
+        state = replace(folded.whole, rate=given.rate).solve(start)
+        return self._given(folded, self._pruned(folded, given.rate, state), given.rate, given.ladders, candidates)
 
     def again(
         self, solution: Solution, rate: float, loudest: Callable, everyone: Freeing | None
@@ -176,16 +171,13 @@ class Freeing:
         everyone : Freeing, optional
             More rows, for the last word on weights.
         """
-        held = np.concatenate([ladder.point_weights for ladder in self.ladders if ladder.point_weights is not None])
+        held = _held(self.ladders)
         candidates = candidates_of(self.labelled.y, len(held), len(self.rows), np.asarray(held.any(axis=0)))
-        _, kernels = free_kernels(self.labelled, self.ladders, self.rows, candidates, alike=-1)
-        folded = self._folded(kernels, candidates)
-        beta = (held * self.labelled.counts)[:, candidates].ravel()
-        columns = np.flatnonzero(beta)
-        start, nothing = self._start(solution, columns, beta[columns]), self._start(solution, columns[:0], beta[:0])
+        folded, start = self._warm(solution, self.ladders, held, candidates)
+        nothing = self._start(solution, np.empty(0, int), np.empty(0))
         for larger in (rate * QUIETER).tolist():
             freed = folded.at(larger, start)
-            state = self._pruned(folded, freed) if len(freed.state.beta) else nothing
+            state = self._pruned(folded, larger, freed.state) if len(freed.state.beta) else nothing
             given = self._given(folded, state, larger, self.ladders, candidates)
             if everyone is not None and len(state.beta):
                 given = everyone.settled(solution, given)
@@ -195,6 +187,15 @@ class Freeing:
         return self._given(folded, nothing, rate, self.ladders, candidates), self.problem.scores(
             self.problem.vector(solution)
         )
+
+    def _warm(
+        self, solution: Solution, ladders: Sequence[Ladder], held: NDArray, candidates: NDArray
+    ) -> tuple[Folded, State]:
+        """The problem of some candidates, and the weights of all points as its start."""
+        _, kernels = free_kernels(self.labelled, ladders, self.rows, candidates, alike=-1)
+        beta = (held * self.labelled.counts)[:, candidates].ravel()
+        columns = np.flatnonzero(beta)
+        return self._folded(kernels, candidates), self._start(solution, columns, beta[columns])
 
     def _start(self, solution: Solution, columns: NDArray, beta: NDArray) -> State:
         tied = self.problem.vector(solution)[: self.problem.n_members]
@@ -227,14 +228,14 @@ class Freeing:
             self.found.largest_evidence(solution.weights, folded.whole.free_sums(state), own),
         )
 
-    def _pruned(self, folded: Folded, freed: Freed) -> State:
+    def _pruned(self, folded: Folded, rate: float, optimum: State) -> State:
         """The optimum without tied members that say next to nothing."""
-        of_tied = evidence_of(self.found.sums, freed.state.tied / self.problem.scale)
-        few = of_tied > NEGLIGIBLE * (folded.whole.free_evidence(freed.state).sum() + of_tied.sum())
-        if few.sum() == np.count_nonzero(freed.state.tied):
-            return freed.state
-        some = replace(folded.whole, evidence=folded.whole.evidence[few], rate=freed.rate)
-        state = some.solve(replace(freed.state, tied=freed.state.tied[few]))
+        of_tied = evidence_of(self.found.sums, optimum.tied / self.problem.scale)
+        few = of_tied > NEGLIGIBLE * (folded.whole.free_evidence(optimum).sum() + of_tied.sum())
+        if few.sum() == np.count_nonzero(optimum.tied):
+            return optimum
+        some = replace(folded.whole, evidence=folded.whole.evidence[few], rate=rate)
+        state = some.solve(replace(optimum, tied=optimum.tied[few]))
         tied = np.zeros(len(few))
         tied[few] = state.tied
         return replace(state, tied=tied)
@@ -258,6 +259,11 @@ def with_free(mixture: Mixture, given: Sequence[Ladder]) -> Mixture:
         ladders.append(ladder.plain)
         densities.append(ladder.point_weights)
     return replace(mixture, ladders=tuple(ladders), log_densities=tuple(densities))
+
+
+def _held(ladders: Sequence[Ladder]) -> NDArray:
+    """The weights of all points in free ladders, a row for each length scale."""
+    return np.concatenate([ladder.point_weights for ladder in ladders if ladder.point_weights is not None])
 
 
 def _used(ladders: Sequence[Ladder]) -> Iterator[Ladder]:
