@@ -173,35 +173,43 @@ def largest_evidence(scores, middle) -> float:
     return float(np.abs(scores - scores.mean(axis=1, keepdims=True) - middle).max())
 
 
+def shown_by(clf) -> tuple[float, float, np.ndarray]:
+    """The largest evidence at the training rows, left out and as copies; and the mean of those left out."""
+    left_out = clf.loo_class_scores()
+    middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
+    return largest_evidence(left_out, middle), largest_evidence(clf.class_scores(clf.X_fit_), middle), middle
+
+
 def evidence(sets: dict, splits: int) -> None:
     """The largest evidence anywhere, over the largest at points left out and at copies; over that of leave-one-out."""
     print(
         "# evidence: copies, 10,000 points in and around the data, arriving rows that leave the weights as they are, "
-        "arriving rows whose number makes the weights follow, over left-out points and copies; the largest of all over "
-        "left-out points alone"
+        "arriving rows whose number makes the weights follow, over left-out points and copies of the first fit; the "
+        "last two over those of the fit that chose the members, which is a new one where so many rows have come; the "
+        "largest of all over left-out points of the first fit alone"
     )
     for name, (X, y) in sets.items():
         ratios = []
         for seed in range(splits):
             A, b, T, t = split(X, y, seed)
             rng, clf = np.random.default_rng(seed), LGCPClassifier(**OPTIONS).fit(A, b)
-            left_out = clf.loo_class_scores()
-            middle = (left_out - left_out.mean(axis=1, keepdims=True)).mean(axis=0)
-            one, other, share = (
-                A[rng.integers(len(A), size=10_000)],
-                A[rng.integers(len(A), size=10_000)],
-                rng.random((10_000, 1)),
-            )
+            one, other = (A[rng.integers(len(A), size=10_000)] for _ in range(2))
+            share = rng.random((10_000, 1))
             noise = rng.normal(size=one.shape) * A.std(axis=0) * rng.choice([0.01, 0.1, 1, 3], size=(10_000, 1))
             around = np.where(rng.random((10_000, 1)) < 0.5, one + share * (other - one), one + noise)
-            at_copies = largest_evidence(clf.class_scores(A), middle)
-            base = max(largest_evidence(left_out, middle), at_copies)
+            left_out, at_copies, middle = shown_by(clf)
+            base = last = max(left_out, at_copies)
             found = [at_copies, largest_evidence(clf.class_scores(around), middle)]
             few = len(b) // 11  # less than a tenth of the rows
+            beside_last = []
             for some in (slice(0, few), slice(few, None)):
+                chosen_from = clf._n_chosen
                 clf.partial_fit(T[some], t[some])
+                if clf._n_chosen != chosen_from:
+                    last = max(shown_by(clf)[:2])
                 found.append(largest_evidence(clf.class_scores(T[: some.stop]), middle))
-            ratios.append([*(each / base for each in found), max(found) / largest_evidence(left_out, middle)])
+                beside_last.append(found[-1] / last)
+            ratios.append([*(each / base for each in found), *beside_last, max(found) / left_out])
         shown(name, ratios)
 
 
