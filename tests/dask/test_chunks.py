@@ -74,18 +74,6 @@ def test_blanks_of_a_frame_are_nan():
     np.testing.assert_array_equal(found.astype(float), [[1.0], [np.nan]])
 
 
-@pytest.mark.parametrize("kind", ["category", "string", "str"])
-def test_words_are_refused_with_the_remedy_and_the_remedy_works(kind):
-    table = pd.DataFrame({"a": X[:, 0], "island": pd.Series(["Dream", "Biscoe", "Dream"] * 4, dtype=kind)})
-    words = dd.from_pandas(table, npartitions=2)
-    sentence = r"Column 'island' of X is of type .*: give dask.dataframe.get_dummies\(X.categorize\(\)\), or use LGCP"
-    with pytest.raises(ValueError, match=sentence):
-        chunks.points(words)
-    found = chunks.points(dd.get_dummies(words.categorize()))
-    assert found.names == ("a", "island_Biscoe", "island_Dream")
-    np.testing.assert_array_equal(found.X.compute().astype(float)[:, 1], table["island"] == "Biscoe")
-
-
 def test_chunks_of_unknown_lengths_must_be_as_many():
     unknown = chunks.points(frame(3)[["a", "b"]]).X
     with pytest.raises(ValueError, match="X has 3 chunks, and y has 2, of unknown lengths"):

@@ -15,7 +15,8 @@ from scipy import sparse
 
 import dask
 from coxfield.estimators import validation
-from coxfield.estimators.validation import EXTREME_WEIGHT, refuse_columns
+from coxfield.estimators.tables import is_table
+from coxfield.estimators.validation import EXTREME_WEIGHT, refuse_frame
 from coxfield.kernels.namespace import Library, is_foreign, to_numpy
 
 if TYPE_CHECKING:
@@ -94,6 +95,18 @@ class Given:
     """Names of the columns of a data frame."""
     here: bool = False
     """Whether the points came in one piece, as a NumPy array, so that results should too."""
+    table: Any = None
+    """The data frame, if its parts are tables of pandas."""
+
+    @property
+    def rows(self) -> Any:
+        """What was given: the data frame, or the array."""
+        return self.X if self.table is None else self.table
+
+    @property
+    def like(self) -> Any:
+        """Something with the same columns, and without rows."""
+        return np.empty((0, self.n_features), self.X.dtype) if self.table is None else self.table._meta
 
     @property
     def lengths(self) -> tuple:
@@ -114,9 +127,8 @@ class Given:
 def points(X) -> Given:
     """Points from a Dask array, a Dask data frame or a NumPy array."""
     if _is_frame(X):
-        refuse_columns(X._meta)
-        _refuse_words(X._meta)
-        return Given(_array(X), tuple(X.columns))
+        refuse_frame(X._meta)
+        return Given(_array(X), tuple(X.columns), table=X if is_table(X._meta) else None)
     here = isinstance(X, np.ndarray)
     if here:
         X = da.from_array(X, chunks=(ROWS, *X.shape[1:]))
@@ -130,16 +142,6 @@ def points(X) -> Given:
     if X.numblocks[1] != 1:
         X = X.rechunk({1: -1})
     return Given(X, here=here)
-
-
-def _refuse_words(frame: Any) -> None:
-    """Refuse a data frame with a column of words: its levels would have to be known in all parts at once."""
-    for name, dtype in frame.dtypes.items():
-        if hasattr(dtype, "categories") or str(dtype).startswith(("str", "large_string")):
-            raise ValueError(
-                f"Column {name!r} of X is of type {dtype}, and a Dask data frame must hold numbers: give "
-                "dask.dataframe.get_dummies(X.categorize()), or use LGCPClassifier for rows in memory"
-            )
 
 
 def column(values, X: da.Array, name: str) -> da.Array:
@@ -266,7 +268,7 @@ class Form:
         said = "NaN" if np.isnan(value) else "infinity"
         raise ValueError(
             f"Input {what} contains {said}: {self._column(k)} in row {row} of chunk {number}, where a finite number is "
-            "needed: fill in a number, or remove the row"
+            "needed: fill in a number, remove the row, or fit to a data frame, whose cells may be blank"
         )
 
     def _column(self, k: int) -> str:

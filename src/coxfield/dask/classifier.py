@@ -21,9 +21,11 @@ from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.plan import Results, each_chunk
 from coxfield.dask.reasons import HELD, DaskReasons, DaskSets
 from coxfield.dask.shards import Piece, Shards, class_distance
+from coxfield.dask.tables import held, learned_columns, table_points
 from coxfield.engine.cells import has_cells
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
+from coxfield.estimators.tables import check_choice, no_choice
 from coxfield.kernels.per_class import PerClass, class_values
 from coxfield.kernels.radial import recognise
 from coxfield.selection.mixture.bank import bank_of
@@ -33,6 +35,7 @@ from coxfield.utils.numbers import generator, logs_of, whole_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coxfield.estimators.tables import TableColumns
     from coxfield.selection.mixture.learn import LearnedMixture
 
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", None)
@@ -63,6 +66,9 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     selection_rows : int or None, default=10_000
         How many training rows, drawn at random, are predicted by leave-one-out in a selection. All training points are
         in their class sums. None for all rows: then the time grows with the square of their number.
+    categorical_features : "from_dtype", None, or names, places or a mask of columns, default="from_dtype"
+        Columns that are categories, as in `LGCPClassifier`. The levels are those of all chunks together. Without it,
+        arrays hold numbers and no blanks.
     exact : bool, default=False
         Whether all pairs of rows count in the densities of a mixture. By default, if there are more than 10,000 rows of
         dense points, a mixture is learned from samples, as in `LGCPClassifier`. Densities are sums over 100,000 rows.
@@ -120,6 +126,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         length_scales=None,
         learn_mean=True,
         selection_rows=10_000,
+        categorical_features="from_dtype",
         exact=False,
         random_state=None,
         n_jobs=1,
@@ -131,11 +138,14 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         self.length_scales = length_scales
         self.learn_mean = learn_mean
         self.selection_rows = selection_rows
+        self.categorical_features = categorical_features
         self.exact = exact
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    _filling: TableColumns | None = None
+    """How tables become points. Where `columns_` is None, all were numbers without blanks, which may come later."""
     bank = "simple"  # weights of points would need kernel values of all candidates, and folds of all rows, in one place
     selection_part = 1.0
     class_weight = None
@@ -207,7 +217,9 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         labelled, rows = self._labelled(shards)
         assert labelled.sample is not None
         # A transformer that uses labels is not cross-fitted here: the folds would be those of the sample.
-        bank = [ladder.plain for ladder in bank_of(self.kernel, labelled.sample, self.length_scales)]
+        n_categories = 0 if self.columns_ is None else self.columns_.n_categories
+        ladders = bank_of(self.kernel, labelled.sample, self.length_scales, n_categories)
+        bank = [ladder.plain for ladder in ladders]
         shards.check_library([ladder.covariance for ladder in bank])
         if len(rows) < len(labelled):
             origin = np.full(len(labelled), -1)
@@ -236,14 +248,27 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         self._keep(replace(shards, densities=densities), PerClass.shared_by(mixture, len(self.classes_)))
 
     def _shards_of(self, X, y, sample_weight, form: Form | None = None) -> Shards:
-        """What was given, in chunks of the same rows. Nothing is computed."""
+        """What was given, in chunks of the same rows. Of a table, all chunks are looked at first."""
         if y is None:
             raise ValueError("DaskLGCPClassifier requires y to be passed, but the target y is None: give y")
         given = points(X)
         validate_data(self, _example(given), skip_check_array=True, reset=form is None)
-        form = form or Form(given.precision, given.n_features, given.names)
+        if form is None:
+            self._learn_columns(given)
+        columns = self.columns_ if form is None else self._filling
+        if columns is not None:
+            given = replace(given, X=held(table_points(given, columns)))
+        form = form or Form(given.precision, given.n_features, given.names if columns is None else None)
         weights = None if sample_weight is None else column(sample_weight, given.X, "sample_weight")
         return Shards((Piece(given.X, column(y, given.X, "y"), weights),), form)
+
+    def _learn_columns(self, given: Given) -> None:
+        """What the columns of a table are; those of an array are numbers, if none is called a category."""
+        self.columns_ = self._filling = None
+        check_choice(self.categorical_features)
+        if given.table is not None or not no_choice(self.categorical_features):
+            self._filling, plain = learned_columns(given, self.categorical_features, self.verbose)
+            self.columns_ = None if plain else self._filling
 
     def _drawn(self, shards: Any) -> Any:
         """Rows of each shard whose losses count, without those of weight zero; None for all of them."""
@@ -307,7 +332,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         check_is_fitted(self)
         given = points(X)
         validate_data(self, _example(given), reset=False, skip_check_array=True)
-        return given
+        return given if self._filling is None else replace(given, X=table_points(given, self._filling))
 
     def _check_library(self, X, method: str) -> None:
         """Nothing: queries travel to the library and the device of each shard."""
