@@ -201,6 +201,10 @@ def _values(part: Any) -> np.ndarray:
 # Checks of chunks. Each error is one sentence that names the column and the chunk.
 
 
+class NumbersError(ValueError):
+    """A chunk with blank cells or words, which a table may hold."""
+
+
 @dataclass(frozen=True)
 class Form:
     """What the chunks of points must look like."""
@@ -250,7 +254,7 @@ class Form:
             try:
                 X[:, k].astype(float)
             except (TypeError, ValueError):
-                raise ValueError(
+                raise NumbersError(
                     f"{self._column(k)} of {what} holds no numbers in chunk {number}, such as {X[0, k]!r}: encode it "
                     "as numbers, or leave it out"
                 ) from None
@@ -266,9 +270,10 @@ class Form:
         row, k = int(rows[0]), int(columns[0])
         value = X[[row], :].toarray()[0, k] if sparse.issparse(X) else X[row, k]
         said = "NaN" if np.isnan(value) else "infinity"
-        raise ValueError(
+        kind = NumbersError if said == "NaN" and not sparse.issparse(X) else ValueError
+        raise kind(
             f"Input {what} contains {said}: {self._column(k)} in row {row} of chunk {number}, where a finite number is "
-            "needed: fill in a number, remove the row, or fit to a data frame, whose cells may be blank"
+            "needed: fill in a number, or remove the row"
         )
 
     def _column(self, k: int) -> str:
