@@ -34,6 +34,11 @@ def test_what_is_no_dask_collection_is_refused(wrong):
         chunks.points(wrong)
 
 
+def test_a_frame_in_memory_is_told_how_to_become_one_of_dask():
+    with pytest.raises(TypeError, match=r"got DataFrame: give dask.dataframe.from_pandas\(X, npartitions=1\), or"):
+        chunks.points(pd.DataFrame(X))
+
+
 def test_wrong_dimensions():
     with pytest.raises(ValueError, match="X must have two dimensions, got 1"):
         chunks.points(da.zeros(3))

@@ -133,9 +133,10 @@ def points(X) -> Given:
     if here:
         X = da.from_array(X, chunks=(ROWS, *X.shape[1:]))
     if not isinstance(X, da.Array):
+        make = "dask.dataframe.from_pandas(X, npartitions=1)" if is_table(X) else "dask.array.from_array(X)"
         raise TypeError(
-            f"X must be a Dask array or data frame, or a NumPy array, got {type(X).__name__}: give "
-            "dask.array.from_array(X), or use LGCPClassifier for data in memory"
+            f"X must be a Dask array or data frame, or a NumPy array, got {type(X).__name__}: give {make}, or use "
+            "LGCPClassifier for data in memory"
         )
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}: give X.reshape(-1, 1) if it is a single feature")

@@ -158,7 +158,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.array_api_support = False
+        tags.array_api_support = False
         return tags
 
     def fit(self, X, y, sample_weight=None) -> Self:
