@@ -34,6 +34,11 @@ def test_what_is_no_dask_collection_is_refused(wrong):
         chunks.points(wrong)
 
 
+def test_a_frame_in_memory_is_told_how_to_become_one_of_dask():
+    with pytest.raises(TypeError, match=r"got DataFrame: give dask.dataframe.from_pandas\(X, npartitions=1\), or"):
+        chunks.points(pd.DataFrame(X))
+
+
 def test_wrong_dimensions():
     with pytest.raises(ValueError, match="X must have two dimensions, got 1"):
         chunks.points(da.zeros(3))
@@ -72,18 +77,6 @@ def test_blanks_of_a_frame_are_nan():
     table = pd.DataFrame({"a": pd.array([1.0, None], dtype="Float64")})
     found = chunks.points(dd.from_pandas(table, npartitions=1)).X.compute()
     np.testing.assert_array_equal(found.astype(float), [[1.0], [np.nan]])
-
-
-@pytest.mark.parametrize("kind", ["category", "string", "str"])
-def test_words_are_refused_with_the_remedy_and_the_remedy_works(kind):
-    table = pd.DataFrame({"a": X[:, 0], "island": pd.Series(["Dream", "Biscoe", "Dream"] * 4, dtype=kind)})
-    words = dd.from_pandas(table, npartitions=2)
-    sentence = r"Column 'island' of X is of type .*: give dask.dataframe.get_dummies\(X.categorize\(\)\), or use LGCP"
-    with pytest.raises(ValueError, match=sentence):
-        chunks.points(words)
-    found = chunks.points(dd.get_dummies(words.categorize()))
-    assert found.names == ("a", "island_Biscoe", "island_Dream")
-    np.testing.assert_array_equal(found.X.compute().astype(float)[:, 1], table["island"] == "Biscoe")
 
 
 def test_chunks_of_unknown_lengths_must_be_as_many():

@@ -1,5 +1,6 @@
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -9,6 +10,7 @@ from coxfield import SLGCPClassifier
 from coxfield.dask import neighbour_distances
 from coxfield.dask.neighbours import Nearest, joined_bounds, joined_nearest
 from coxfield.datasets import make_circles
+from dask import dataframe as dd
 from shard_cases import chunked
 from tolerances import assert_close
 
@@ -89,6 +91,14 @@ def test_too_many_neighbours_and_bad_values_are_refused():
     wrong[30, 1] = np.nan
     with pytest.raises(ValueError, match="Input X contains NaN: column 1 in row 5 of chunk 1"):
         neighbour_distances(chunked(wrong, 25), 3)
+
+
+def test_columns_that_are_no_numbers_are_refused():
+    table = pd.DataFrame({"a": X[:, 0], "day": pd.Timestamp("2020-01-01"), "word": "x"})
+    with pytest.raises(ValueError, match="Column 'day' of X is of type datetime64"):
+        neighbour_distances(dd.from_pandas(table, npartitions=2), 3)
+    with pytest.raises(ValueError, match=r"column 'word' of X holds no numbers in chunk [01], such as 'x'"):
+        neighbour_distances(dd.from_pandas(table[["a", "word"]], npartitions=2), 3)
 
 
 def test_joining():

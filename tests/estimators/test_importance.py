@@ -7,6 +7,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield import LGCPClassifier
+from coxfield.estimators import reasons
 from coxfield.estimators.reasons import FEWEST
 from coxfield.utils.numbers import weighted_mean
 
@@ -71,6 +72,22 @@ def test_rows_are_drawn_and_weights_count():
     few, many = clf.feature_importance(FEWEST), clf.feature_importance()
     assert few["standard_error"][2] > many["standard_error"][2]
     np.testing.assert_array_equal(few["importance"], clf.feature_importance(FEWEST, random_state=0)["importance"])
+
+
+def test_columns_one_by_one_are_worth_the_same(monkeypatch):
+    frame, y = made_up(150)
+    clf = LGCPClassifier().fit(frame, y)
+    together = clf.feature_importance()
+    monkeypatch.setattr(reasons, "TOGETHER", 1)
+    apart = clf.feature_importance()
+    for name in ("importance", "standard_error"):
+        np.testing.assert_allclose(together[name], apart[name], rtol=1e-9, atol=1e-14)
+
+
+def test_a_column_of_equal_cells_is_worth_nothing_at_all():
+    frame, y = made_up(120)
+    found = LGCPClassifier().fit(frame.assign(level="u"), y).feature_importance()
+    assert found["importance"][2] == found["standard_error"][2] == 0
 
 
 def test_arrays_have_places_and_sparse_ones_are_refused():

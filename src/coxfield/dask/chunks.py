@@ -15,7 +15,8 @@ from scipy import sparse
 
 import dask
 from coxfield.estimators import validation
-from coxfield.estimators.validation import EXTREME_WEIGHT, refuse_columns
+from coxfield.estimators.tables import is_table
+from coxfield.estimators.validation import EXTREME_WEIGHT, refuse_frame
 from coxfield.kernels.namespace import Library, is_foreign, to_numpy
 
 if TYPE_CHECKING:
@@ -94,6 +95,18 @@ class Given:
     """Names of the columns of a data frame."""
     here: bool = False
     """Whether the points came in one piece, as a NumPy array, so that results should too."""
+    table: Any = None
+    """The data frame, if its parts are tables of pandas."""
+
+    @property
+    def rows(self) -> Any:
+        """What was given: the data frame, or the array."""
+        return self.X if self.table is None else self.table
+
+    @property
+    def like(self) -> Any:
+        """Something with the same columns, and without rows."""
+        return np.empty((0, self.n_features), self.X.dtype) if self.table is None else self.table._meta
 
     @property
     def lengths(self) -> tuple:
@@ -114,32 +127,22 @@ class Given:
 def points(X) -> Given:
     """Points from a Dask array, a Dask data frame or a NumPy array."""
     if _is_frame(X):
-        refuse_columns(X._meta)
-        _refuse_words(X._meta)
-        return Given(_array(X), tuple(X.columns))
+        refuse_frame(X._meta)
+        return Given(_array(X), tuple(X.columns), table=X if is_table(X._meta) else None)
     here = isinstance(X, np.ndarray)
     if here:
         X = da.from_array(X, chunks=(ROWS, *X.shape[1:]))
     if not isinstance(X, da.Array):
+        make = "dask.dataframe.from_pandas(X, npartitions=1)" if is_table(X) else "dask.array.from_array(X)"
         raise TypeError(
-            f"X must be a Dask array or data frame, or a NumPy array, got {type(X).__name__}: give "
-            "dask.array.from_array(X), or use LGCPClassifier for data in memory"
+            f"X must be a Dask array or data frame, or a NumPy array, got {type(X).__name__}: give {make}, or use "
+            "LGCPClassifier for data in memory"
         )
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}: give X.reshape(-1, 1) if it is a single feature")
     if X.numblocks[1] != 1:
         X = X.rechunk({1: -1})
     return Given(X, here=here)
-
-
-def _refuse_words(frame: Any) -> None:
-    """Refuse a data frame with a column of words: its levels would have to be known in all parts at once."""
-    for name, dtype in frame.dtypes.items():
-        if hasattr(dtype, "categories") or str(dtype).startswith(("str", "large_string")):
-            raise ValueError(
-                f"Column {name!r} of X is of type {dtype}, and a Dask data frame must hold numbers: give "
-                "dask.dataframe.get_dummies(X.categorize()), or use LGCPClassifier for rows in memory"
-            )
 
 
 def column(values, X: da.Array, name: str) -> da.Array:
@@ -199,6 +202,10 @@ def _values(part: Any) -> np.ndarray:
 # Checks of chunks. Each error is one sentence that names the column and the chunk.
 
 
+class NumbersError(ValueError):
+    """A chunk with blank cells or words, which a table may hold."""
+
+
 @dataclass(frozen=True)
 class Form:
     """What the chunks of points must look like."""
@@ -248,7 +255,7 @@ class Form:
             try:
                 X[:, k].astype(float)
             except (TypeError, ValueError):
-                raise ValueError(
+                raise NumbersError(
                     f"{self._column(k)} of {what} holds no numbers in chunk {number}, such as {X[0, k]!r}: encode it "
                     "as numbers, or leave it out"
                 ) from None
@@ -264,7 +271,8 @@ class Form:
         row, k = int(rows[0]), int(columns[0])
         value = X[[row], :].toarray()[0, k] if sparse.issparse(X) else X[row, k]
         said = "NaN" if np.isnan(value) else "infinity"
-        raise ValueError(
+        kind = NumbersError if said == "NaN" and not sparse.issparse(X) else ValueError
+        raise kind(
             f"Input {what} contains {said}: {self._column(k)} in row {row} of chunk {number}, where a finite number is "
             "needed: fill in a number, or remove the row"
         )

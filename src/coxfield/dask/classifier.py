@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import dask
-from coxfield.dask.chunks import Form, Given, column, keys_of, points
+from coxfield.dask.chunks import Form, Given, NumbersError, column, keys_of, points
 from coxfield.dask.leave_one_out import ShardedSearch
 from coxfield.dask.live_data import DaskLiveData
 from coxfield.dask.mixture import SAMPLE, ShardedPoints, sharded_mixture
@@ -21,9 +21,11 @@ from coxfield.dask.pair_sums import Model, planned_scores, queries
 from coxfield.dask.plan import Results, each_chunk
 from coxfield.dask.reasons import HELD, DaskReasons, DaskSets
 from coxfield.dask.shards import Piece, Shards, class_distance
+from coxfield.dask.tables import held, learned_columns, table_points
 from coxfield.engine.cells import has_cells
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
+from coxfield.estimators.tables import check_choice, no_choice
 from coxfield.kernels.per_class import PerClass, class_values
 from coxfield.kernels.radial import recognise
 from coxfield.selection.mixture.bank import bank_of
@@ -33,6 +35,7 @@ from coxfield.utils.numbers import generator, logs_of, whole_number
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from coxfield.estimators.tables import TableColumns
     from coxfield.selection.mixture.learn import LearnedMixture
 
 SELECTIONS = ("mixture", "loo_error", "loo_log_loss", None)
@@ -63,6 +66,8 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     selection_rows : int or None, default=10_000
         How many training rows, drawn at random, are predicted by leave-one-out in a selection. All training points are
         in their class sums. None for all rows: then the time grows with the square of their number.
+    categorical_features : "from_dtype", None, or names, places or a mask of columns, default="from_dtype"
+        Columns that are categories, as in `LGCPClassifier`. Their levels are those of all chunks together.
     exact : bool, default=False
         Whether all pairs of rows count in the densities of a mixture. By default, if there are more than 10,000 rows of
         dense points, a mixture is learned from samples, as in `LGCPClassifier`. Densities are sums over 100,000 rows.
@@ -88,12 +93,19 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
     loo_error_ : float
         Likewise; of the rows that were predicted in the selection.
     X_fit_, y_fit_ : Dask arrays
-        The training points and their labels, as they were given: they are not copied, and not computed.
+        The training points and their labels, as they were given: they are not copied, and not computed. Of a table, the
+        points that its rows have become.
+    columns_ : TableColumns or None
+        How the columns of a table become points, as in `LGCPClassifier`; None if all are numbers without blanks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
 
     Notes
     -----
+    A data frame or an array may hold words, categories, booleans, ordered levels, dates and blanks, as in
+    `LGCPClassifier`. What its columns are is learned from all chunks in three passes, and each chunk becomes points
+    where it is: see `docs/tables.md`.
+
     A shard that was persisted, or that came from memory, is held by the cluster. Any other shard, such as a part of a
     file, is read again for each block of queries, so that all shards together need not fit into memory. Persist the
     training points if they fit and take long to make.
@@ -120,6 +132,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         length_scales=None,
         learn_mean=True,
         selection_rows=10_000,
+        categorical_features="from_dtype",
         exact=False,
         random_state=None,
         n_jobs=1,
@@ -131,18 +144,21 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         self.length_scales = length_scales
         self.learn_mean = learn_mean
         self.selection_rows = selection_rows
+        self.categorical_features = categorical_features
         self.exact = exact
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    _filling: TableColumns | None = None
+    """How tables become points. Where `columns_` is None, all were numbers without blanks, which may come later."""
     bank = "simple"  # weights of points would need kernel values of all candidates, and folds of all rows, in one place
     selection_part = 1.0
     class_weight = None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.array_api_support = False
+        tags.array_api_support = False
         return tags
 
     def fit(self, X, y, sample_weight=None) -> Self:
@@ -151,8 +167,8 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         Parameters
         ----------
         X : Dask array or data frame of shape (n_samples, n_features)
-            With NumPy, SciPy sparse or CuPy chunks; float32 is computed in float32. Chunks of unknown length are
-            counted. A NumPy array is cut into chunks.
+            With NumPy, SciPy sparse or CuPy chunks, or tables of pandas; float32 is computed in float32. Chunks of
+            unknown length are counted. A NumPy array is cut into chunks.
         y : Dask array or series of shape (n_samples,)
         sample_weight : Dask array or series of shape (n_samples,), default=None
             A point of weight w counts as w points. Rows of weight zero are dropped.
@@ -168,7 +184,12 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
             )
         validation.check_option("selection", self.selection, SELECTIONS)
         draft = self._draft()
-        return self._take_over(draft._fit_shards(draft._shards_of(X, y, sample_weight)))
+        try:
+            draft._fit_shards(draft._shards_of(X, y, sample_weight))
+        except NumbersError:  # an array that turns out to be a table
+            draft = self._draft()
+            draft._fit_shards(draft._shards_of(X, y, sample_weight, as_table=True))
+        return self._take_over(draft)
 
     def _fit_shards(self, shards: Shards) -> Self:
         """Look at all shards, and choose the covariance."""
@@ -207,7 +228,9 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         labelled, rows = self._labelled(shards)
         assert labelled.sample is not None
         # A transformer that uses labels is not cross-fitted here: the folds would be those of the sample.
-        bank = [ladder.plain for ladder in bank_of(self.kernel, labelled.sample, self.length_scales)]
+        n_categories = 0 if self.columns_ is None else self.columns_.n_categories
+        ladders = bank_of(self.kernel, labelled.sample, self.length_scales, n_categories)
+        bank = [ladder.plain for ladder in ladders]
         shards.check_library([ladder.covariance for ladder in bank])
         if len(rows) < len(labelled):
             origin = np.full(len(labelled), -1)
@@ -235,15 +258,28 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         self.loo_error_, self.loo_log_loss_ = learned.loo_error, learned.loo_log_loss
         self._keep(replace(shards, densities=densities), PerClass.shared_by(mixture, len(self.classes_)))
 
-    def _shards_of(self, X, y, sample_weight, form: Form | None = None) -> Shards:
-        """What was given, in chunks of the same rows. Nothing is computed."""
+    def _shards_of(self, X, y, sample_weight, form: Form | None = None, *, as_table: bool = False) -> Shards:
+        """What was given, in chunks of the same rows. Of a table, all chunks are looked at first."""
         if y is None:
             raise ValueError("DaskLGCPClassifier requires y to be passed, but the target y is None: give y")
         given = points(X)
         validate_data(self, _example(given), skip_check_array=True, reset=form is None)
-        form = form or Form(given.precision, given.n_features, given.names)
+        if form is None:
+            self._learn_columns(given, as_table or given.table is not None)
+        columns = self.columns_ if form is None else self._filling
+        given = _converted(given, columns)
+        given = given if columns is None else replace(given, X=held(given.X))
+        form = form or Form(given.precision, given.n_features, given.names if columns is None else None)
         weights = None if sample_weight is None else column(sample_weight, given.X, "sample_weight")
         return Shards((Piece(given.X, column(y, given.X, "y"), weights),), form)
+
+    def _learn_columns(self, given: Given, as_table: bool) -> None:
+        """What the columns of a table are."""
+        self.columns_ = self._filling = None
+        check_choice(self.categorical_features)
+        if as_table or not no_choice(self.categorical_features):
+            self._filling, plain = learned_columns(given, self.categorical_features, self.verbose)
+            self.columns_ = None if plain else self._filling
 
     def _drawn(self, shards: Any) -> Any:
         """Rows of each shard whose losses count, without those of weight zero; None for all of them."""
@@ -307,7 +343,7 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
         check_is_fitted(self)
         given = points(X)
         validate_data(self, _example(given), reset=False, skip_check_array=True)
-        return given
+        return _converted(given, self._filling)
 
     def _check_library(self, X, method: str) -> None:
         """Nothing: queries travel to the library and the device of each shard."""
@@ -330,6 +366,14 @@ class DaskLGCPClassifier(DaskLiveData, DaskSets, DaskReasons, LGCPClassifier):
 
 def _taken(classes: NDArray, codes: NDArray) -> NDArray:
     return classes[codes]
+
+
+def _converted(given: Given, columns: TableColumns | None) -> Given:
+    """Points of a table, or numbers as they were given."""
+    if columns is None:
+        validation.refuse_columns(given.like)
+        return given
+    return replace(given, X=table_points(given, columns))
 
 
 def _example(given: Given):

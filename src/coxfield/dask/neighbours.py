@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from coxfield.dask.chunks import Form, count_bytes, points, references
 from coxfield.dask.plan import Plan, computed
+from coxfield.estimators.validation import refuse_columns
 from coxfield.graphs.bank import EDGE_RULES as TIES
 from coxfield.graphs.neighbours import Frame
 from coxfield.kernels.namespace import at_home
@@ -81,6 +82,7 @@ def neighbour_distances(X, n_neighbors: int = MOST, *, verbose: int = 0) -> spar
     0
     """
     given = points(X)
+    refuse_columns(given.like)
     count, form = whole_number("n_neighbors", n_neighbors), Form(given.precision, given.n_features, given.names)
     if not np.isnan(given.X.shape[0]):
         _check_count(count, given.X.shape[0])

@@ -53,6 +53,7 @@ class DaskReasons:
         _model: Model
         _queries: Any
         _column_names: Any
+        columns_: Any
         verbose: int
 
     def label_quality(self) -> dict[str, Any]:
@@ -192,26 +193,25 @@ class DaskReasons:
         if self._model.form.sparse:
             raise ValueError("feature_importance needs dense points: fit on a dense array")
         shards, d = self._shards, self._model.form.n_features
+        owners = np.arange(d) if self.columns_ is None else self.columns_.owners
+        names, used = self._column_names(owners), np.unique(owners)
         n, rng = sum(shards.known.kept), generator(random_state)
-        n_rows = min(n, max(FEWEST, PASSES * n // d) if n_rows is None else whole_number("n_rows", n_rows))
+        n_rows = min(n, max(FEWEST, PASSES * n // len(names)) if n_rows is None else whole_number("n_rows", n_rows))
         rows = np.sort(rng.permutation(n)[:n_rows])
-        donors = [rng.permutation(n)[:n_rows] for _ in range(d)]
+        donors = [rng.permutation(n)[:n_rows] for _ in used]
         plan = shards.plan()
         model = plan.value("model", self._model)
         asked = block_at(plan, model, shards, rows)
         keys = [self._losses(plan, model, asked, plan.add("rows-block", block_of, asked))]
-        for k, places in enumerate(donors):
+        for k, places in zip(used, donors, strict=True):
             order = np.argsort(places, kind="stable")
             cells = block_at(plan, model, shards, places[order])
-            block = plan.add("shuffled", shuffled, asked, cells, np.argsort(order), k)
+            block = plan.add("shuffled", shuffled, asked, cells, np.argsort(order), np.flatnonzero(owners == k))
             keys.append(self._losses(plan, model, asked, block))
         weights, before, *after = computed(plan.delayed([plan.add("weights", _weights_of, asked), *keys]), self.verbose)
-        found = np.array([weighted_mean(losses - before, weights) for losses in after])
-        return {
-            "column": self._column_names(np.arange(d)),
-            "importance": found[:, 0],
-            "standard_error": found[:, 1],
-        }
+        found = np.zeros((2, len(names)))
+        found[:, used] = np.transpose([weighted_mean(losses - before, weights) for losses in after])
+        return {"column": names, "importance": found[0], "standard_error": found[1]}
 
     def _losses(self, plan: Plan, model, asked, block) -> tuple:
         """The key of the leave-one-out losses of a block."""
@@ -234,10 +234,10 @@ def gathered_in_order(order: NDArray, parts: Sequence[LabelledBlock]) -> Block:
     return gathered(parts)[order].block
 
 
-def shuffled(asked: LabelledBlock, cells: LabelledBlock, order: NDArray, k: int) -> Block:
-    """Rows with the cells of one column from other rows."""
+def shuffled(asked: LabelledBlock, cells: LabelledBlock, order: NDArray, columns: NDArray) -> Block:
+    """Rows with the cells of some columns from other rows."""
     X = asked.block.X.copy()
-    X[:, k] = cells.block.X[order, k]
+    X[:, columns] = cells.block.X[np.ix_(order, columns)]
     return replace(asked.block, X=X, own=asked.block.X)
 
 

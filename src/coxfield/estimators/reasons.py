@@ -165,6 +165,7 @@ class Reasons:
 
 PASSES = 3  # through all rows, of leave-one-out, that the importance of all columns may cost together
 FEWEST = 100  # rows for each column, if there are so many
+TOGETHER = 8192  # rows of several columns at a time: a call takes a while, however few they are
 
 
 class Importance:
@@ -219,16 +220,22 @@ class Importance:
         names = self._column_names(owners)
         n, rng = len(held), generator(random_state)
         n_rows = min(n, max(FEWEST, PASSES * n // len(names)) if n_rows is None else whole_number("n_rows", n_rows))
-        X, found = at_home(held.X), np.zeros((2, len(names)))
-        with threads.use(self.n_jobs), progress("importance", len(names), None) as done:
-            rows = np.sort(rng.permutation(n)[:n_rows])
-            before = self._loo_losses(rows, X[rows])
-            for k in np.unique(owners):
-                shuffled = X[rows]
-                shuffled[:, owners == k] = X[rng.permutation(n)[:n_rows]][:, owners == k]
-                growth = self._loo_losses(rows, shuffled) - before
-                found[:, k] = weighted_mean(growth, held.counts[rows])
-                done(1)
+        X, asked, found = at_home(held.X), [-1, *np.unique(owners)], np.zeros((2, len(names)))
+        rows = np.sort(rng.permutation(n)[:n_rows])
+        moved, losses = np.ones((len(asked), n_rows), bool), np.zeros((len(asked), n_rows))
+        with threads.use(self.n_jobs), progress("importance", len(asked), None) as done:
+            for some in gen_batches(len(asked), max(1, TOGETHER // n_rows)):
+                shuffled = np.repeat(X[rows][None], len(asked[some]), axis=0)
+                for k, each, new in zip(asked[some], shuffled, moved[some], strict=True):
+                    if k >= 0:
+                        each[:, owners == k] = X[rng.permutation(n)[:n_rows]][:, owners == k]
+                        new[:] = (each != X[rows]).any(axis=1)  # an equal cell has the same loss
+                which, at = np.nonzero(moved[some])
+                losses[some][which, at] = self._loo_losses(rows[at], shuffled[which, at])
+                done(len(shuffled))
+        growth = np.where(moved, losses - losses[0], 0)
+        for k, each in zip(asked[1:], growth[1:], strict=True):
+            found[:, k] = weighted_mean(each, held.counts[rows])
         return {"column": names, "importance": found[0], "standard_error": found[1]}
 
     def _column_names(self, owners: NDArray) -> NDArray:
@@ -239,10 +246,12 @@ class Importance:
     def _loo_losses(self, rows: NDArray, X: NDArray) -> NDArray:
         """-log of the probability of the class of each row from all others, if the features of the row were X."""
         held, store = self._training.rows, self._training.store
-        numbers = held.numbers[rows]
-        own, queries = store.queries(rows_of(held.X, rows)), store.queries(like(X, held.X))
+        numbers, (different, place) = held.numbers[rows], np.unique(rows, return_inverse=True)
+        own, queries = store.queries(rows_of(held.X, different)), store.queries(like(X, held.X))
         pairs: Any = zip(queries, own, strict=True)
-        left = [mine.left_out(numbers, theirs) if isinstance(mine, MixturePoints) else mine for mine, theirs in pairs]
+        left = [
+            mine.left_out(numbers, theirs[place]) if isinstance(mine, MixturePoints) else mine for mine, theirs in pairs
+        ]
         sums = sums_at(store, left, len(rows), numbers)
         scores = Scores(prior_terms(self._covariances, X, self._means), sums)
         return -scores.log_probabilities[np.arange(len(rows)), held.y[rows]]

@@ -99,6 +99,12 @@ class Column:
             return len(self.levels) + self.blanks + self.rare
         return 1 if self.kind == "indicator" else int(self.blanks and self.kind in USED)
 
+    def with_filling(self, medians: NDArray | None, blanks: bool) -> Column:
+        """The column with what stands for its blanks; None if there is no number in any row."""
+        if medians is None:
+            return Column(self.name, "empty")
+        return replace(self, blanks=blanks, filling=tuple(medians.tolist()))
+
     def numbers(self, values: Sequence) -> NDArray:
         """Shape (n, n_numbers); NaN where it is blank."""
         if self.kind == "date":
@@ -195,28 +201,20 @@ class TableColumns:
     @classmethod
     def of(cls, X: Any, categorical_features: Any = "from_dtype") -> TableColumns | None:
         """What the columns of a table are; None if all are numbers without blanks, so that nothing is to be done."""
-        _check_choice(categorical_features)
-        if _are_numbers(X) and _no_choice(categorical_features):
+        check_choice(categorical_features)
+        if _are_numbers(X) and no_choice(categorical_features):
             return None
-        found = list(_columns(X))
-        chosen = _chosen(categorical_features, [cells.name for cells in found])
+        found = list(columns_of(X))
+        chosen = chosen_columns(categorical_features, [cells.name for cells in found])
         columns = tuple(_described(cells, k in chosen) for k, cells in enumerate(found))
         if all(
             cells.kind == column.kind == "number" and not column.blanks
             for cells, column in zip(found, columns, strict=True)
         ):
             return None
-        if not any(column.n_numbers + column.n_categories for column in columns):
-            raise TableError(f"no column of X can be used: {_listed(columns)}; give at least one feature")
-        left = [column.name for column in columns if column.kind == "id"]
-        if left:
-            named, it = (f"column {left[0]!r}", "it is") if len(left) == 1 else (f"columns {left!r}", "they are")
-            warnings.warn(
-                f"{named} of X has another word in nearly every row, so {it} left out as an id: remove it from X, or "
-                "name it in categorical_features",
-                stacklevel=6,
-            )
-        return cls(columns)._learned(X)
+        table = cls(columns)
+        table.check(stacklevel=7)
+        return replace(table, joint=Joint.of(table.numbers(X), table.medians))
 
     @classmethod
     def of_numbers(cls, points: NDArray, names: Sequence) -> TableColumns:
@@ -225,10 +223,23 @@ class TableColumns:
         columns = [Column(name, "number", filling=(float(one),)) for name, one in zip(names, filling, strict=True)]
         return cls(tuple(columns), Joint.of(points.astype(float), filling.astype(float)))
 
-    def _learned(self, X: Any) -> TableColumns:
-        """The same columns, with how blank numbers follow from others."""
-        filling = [one for column in self.columns for one in column.filling]
-        return replace(self, joint=Joint.of(self.numbers(X), np.array(filling)))
+    def check(self, stacklevel: int) -> None:
+        """Refuse a table of which no column can be used, and say which columns are left out as ids."""
+        if not any(column.n_numbers + column.n_categories for column in self.columns):
+            raise TableError(f"no column of X can be used: {_listed(self.columns)}; give at least one feature")
+        left = [column.name for column in self.columns if column.kind == "id"]
+        if left:
+            named, it = (f"column {left[0]!r}", "it is") if len(left) == 1 else (f"columns {left!r}", "they are")
+            warnings.warn(
+                f"{named} of X has another word in nearly every row, so {it} left out as an id: remove it from X, or "
+                "name it in categorical_features",
+                stacklevel=stacklevel,
+            )
+
+    @property
+    def medians(self) -> NDArray:
+        """What stands for blank numbers if nothing else is known of a row, shape (n_numbers,)."""
+        return np.array([one for column in self.columns for one in column.filling])
 
     @property
     def n_numbers(self) -> int:
@@ -258,7 +269,7 @@ class TableColumns:
 
     def numbers(self, X: Any) -> NDArray:
         """The numbers of a table, shape (n, n_numbers), NaN where they are blank."""
-        pairs = zip(self.columns, _columns(X), strict=True)
+        pairs = zip(self.columns, columns_of(X), strict=True)
         found = [column.numbers(cells.values) for column, cells in pairs if column.n_numbers]
         return np.concatenate(found, axis=1) if found else np.empty((_n_rows(X), 0))
 
@@ -266,14 +277,13 @@ class TableColumns:
         """Numbers without blanks."""
         if self.joint is not None:
             return self.joint.filled(numbers)
-        filling = [one for column in self.columns for one in column.filling]
-        return np.where(np.isnan(numbers), filling, numbers)
+        return np.where(np.isnan(numbers), self.medians, numbers)
 
     def points(self, X: Any) -> NDArray:
         """The points of a table, shape (n, n_numbers + n_categories)."""
         numbers, at = self.numbers(X), 0
         parts = [self.filled(numbers)]
-        for column, cells in zip(self.columns, _columns(X), strict=True):
+        for column, cells in zip(self.columns, columns_of(X), strict=True):
             if column.n_numbers and column.blanks:
                 parts.append(np.isnan(numbers[:, [at]]) * APART)
             elif column.n_categories:
@@ -293,7 +303,7 @@ def has_blanks(X: Any) -> bool:
         return any(_is_blank(value) for row in X if isinstance(row, list | tuple) for value in row)
     if isinstance(X, np.ndarray):
         return not _are_numbers(X)
-    return is_table(X) and any(_is_blank(value) for cells in _columns(X) for value in cells.values)
+    return is_table(X) and any(_is_blank(value) for cells in columns_of(X) for value in cells.values)
 
 
 def as_rows(X: Any) -> Any:
@@ -315,11 +325,13 @@ def _type(package: str, name: str) -> Any:
     return getattr(sys.modules.get(package), name, ())
 
 
-def _no_choice(categorical_features: Any) -> bool:
+def no_choice(categorical_features: Any) -> bool:
+    """Whether a user calls no column a category."""
     return categorical_features is None or isinstance(categorical_features, str) or not np.size(categorical_features)
 
 
-def _check_choice(categorical_features: Any) -> None:
+def check_choice(categorical_features: Any) -> None:
+    """Refuse a word that is not a choice."""
     if isinstance(categorical_features, str) and categorical_features != "from_dtype":
         raise ValueError(
             "categorical_features must be 'from_dtype', None, or a list of names or places or a mask of columns; got "
@@ -342,7 +354,7 @@ def _precision(X: Any) -> Any:
     return X.dtype if isinstance(X, np.ndarray) and X.dtype == np.float32 else np.float64
 
 
-def _columns(X: Any) -> Iterator[Cells]:
+def columns_of(X: Any) -> Iterator[Cells]:
     """The columns of a table or an array."""
     if isinstance(X, np.ndarray):
         yield from (Cells(k, column, "number" if X.dtype.kind in "fiub" else "") for k, column in enumerate(X.T))
@@ -386,9 +398,9 @@ def _of_pandas(name: Any, column: Any) -> Cells:
     return Cells(name, column.to_list(), "date" if kind == "M" else "")
 
 
-def _chosen(categorical_features: Any, names: Sequence) -> set[int]:
+def chosen_columns(categorical_features: Any, names: Sequence) -> set[int]:
     """The places of the columns that a user calls categories."""
-    if _no_choice(categorical_features):
+    if no_choice(categorical_features):
         return set()
     asked = np.asarray(categorical_features).ravel()
     if asked.dtype.kind == "b":
@@ -406,76 +418,134 @@ def _chosen(categorical_features: Any, names: Sequence) -> set[int]:
 
 
 def _described(cells: Cells, chosen: bool) -> Column:
-    """What a column is."""
-    name, values, kind, levels = cells
-    if chosen or kind == "category":
-        return _category(cells)
-    if kind == "ordered":
-        return _of_numbers(Column(name, "ordered", levels), values)
-    if kind == "number":
-        return _of_numbers(Column(name, "number"), values)
-    present = [value for value in values if not _is_blank(value)]
-    if not present:
-        return Column(name, "empty")
-    if kind == "boolean" or all(isinstance(value, bool | np.bool_) for value in present):
-        return _yes_or_no(cells, present)
-    if kind == "date" or all(isinstance(value, dt.date) or _is_iso(value) for value in present):
-        return _of_numbers(Column(name, "date", cycles=_cycles(present)), values)
-    words = [value for value in present if isinstance(value, str)]
-    if not words:
-        tuples = any(isinstance(value, tuple) for value in present)
-        return _category(cells) if tuples else _of_numbers(Column(name, "number"), values)  # refuses what is not one
-    if len(words) == len(present) and {word.strip().lower() for word in words} in PAIRS:
-        return _yes_or_no(cells, present)
-    numbers = sum(map(_is_number, present))
-    if numbers == len(present):
-        return _of_numbers(Column(name, "number"), values)
-    different = len(set(map(_level, present)))
-    if 2 * numbers > len(present) and different > MOST_LEVELS:
-        _of_numbers(Column(name, "number"), values)  # refuses the first word
-    return _of_words(cells, list(map(_level, present)), different)
+    """What a column is, with what stands for its blanks."""
+    column = Seen.of(cells, chosen).column(chosen)
+    if not column.n_numbers:
+        return column
+    numbers = column.numbers(cells.values)
+    present = numbers[~np.isnan(numbers[:, 0])]
+    return column.with_filling(np.median(present, axis=0) if len(present) else None, len(present) < len(numbers))
 
 
-def _yes_or_no(cells: Cells, present: list) -> Column:
-    """A number; with blanks a category, because a blank is neither."""
-    whole = len(present) == len(cells.values)
-    return _of_numbers(Column(cells.name, "yes or no"), cells.values) if whole else _category(cells)
+@dataclass(frozen=True)
+class Seen:
+    """What some rows of a column hold, as far as it decides what the column is. That of more rows is the sum."""
+
+    name: Any
+    kind: str
+    """As in `Cells`."""
+    levels: tuple[str, ...]
+    n_rows: int
+    counts: Counter[tuple[type, str]]
+    """How many cells that are not blank have each type and level, in the order of their first rows. Of a column whose
+    type says that it holds numbers there are none, and of dates only those that say what varies."""
+    values: dict[tuple[type, str], Any]
+    """One of these cells."""
+
+    @classmethod
+    def of(cls, cells: Cells, chosen: bool) -> Seen:
+        """Look at all rows; `chosen` says whether a user calls the column a category."""
+        name, values, kind, levels = cells
+        present: Any = [] if not chosen and kind in ("number", "ordered") else (v for v in values if not _is_blank(v))
+        if kind == "date" and not chosen:
+            present = _telling(list(present))
+        counts: Counter[tuple[type, str]] = Counter()
+        found: dict[tuple[type, str], Any] = {}
+        for value in present:
+            key = type(value), _level(value)
+            counts[key] += 1
+            found.setdefault(key, value)
+        return cls(name, kind, levels, len(values), counts, found)
+
+    def __add__(self, more: Seen) -> Seen:
+        if self.n_rows and more.n_rows and self.levels != more.levels:
+            raise TableError(
+                f"Column {self.name!r} of X has the ordered levels {list(self.levels)} in one part and "
+                f"{list(more.levels)} in another, so their order is not known: give all parts the same ordered type"
+            )
+        levels = self.levels if self.n_rows else more.levels
+        n_rows, counts = self.n_rows + more.n_rows, self.counts + more.counts
+        return Seen(self.name, self.kind, levels, n_rows, counts, more.values | self.values)
+
+    def column(self, chosen: bool) -> Column:
+        """What the column is. What stands for blank numbers is not known yet."""
+        name, kind, present = self.name, self.kind, [self.values[key] for key in self.counts]
+        if chosen or kind == "category":
+            return self._category()
+        if kind == "ordered":
+            return Column(name, "ordered", self.levels)
+        if kind == "number":
+            return Column(name, "number")
+        if not present:
+            return Column(name, "empty")
+        if kind == "boolean" or all(isinstance(value, bool | np.bool_) for value in present):
+            return self._yes_or_no()
+        if kind == "date" or all(isinstance(value, dt.date) or _is_iso(value) for value in present):
+            return Column(name, "date", cycles=_cycles(present))
+        words = [value for value in present if isinstance(value, str)]
+        if not words:
+            tuples = any(isinstance(value, tuple) for value in present)
+            return self._category() if tuples else Column(name, "number")  # whose cells say what is not one
+        if len(words) == len(present) and {word.strip().lower() for word in words} in PAIRS:
+            return self._yes_or_no()
+        numbers = sum(self.counts[key] for key, value in self.values.items() if _is_number(value))
+        if numbers == self.counts.total():
+            return Column(name, "number")
+        mostly = 2 * numbers > self.counts.total() and len(self.of_level) > MOST_LEVELS
+        return Column(name, "number") if mostly and not _are_floats(present) else self._of_words()
+
+    @property
+    def of_level(self) -> Counter[str]:
+        """The number of rows of each level, in the order of their first rows."""
+        found: Counter[str] = Counter()
+        for (_, level), count in self.counts.items():
+            found[level] += count
+        return found
+
+    def _yes_or_no(self) -> Column:
+        """A number; with blanks a category, because a blank is neither."""
+        return Column(self.name, "yes or no") if self.counts.total() == self.n_rows else self._category()
+
+    def _of_words(self) -> Column:
+        """A category; an id, if nearly each row has another word; a text is refused."""
+        found, n = self.of_level, self.counts.total()
+        if len(found) <= MOST_LEVELS or n < FEW_ROWS:
+            return self._category()
+        if sum(count * len(level.split()) for level, count in found.items()) > WORDS * n:
+            raise TableError(
+                f"Column {self.name!r} of X holds text, {len(found)} different values in {n} rows, such as "
+                f"{reprlib.repr(next(iter(found)))}: turn it into numbers, by scikit-learn's TfidfVectorizer or an "
+                "embedding, name it in categorical_features, or leave it out"
+            )
+        return Column(self.name, "id") if len(found) >= UNIQUE * n else self._category()
+
+    def _category(self) -> Column:
+        """Levels by their number of rows; of those with the same number, the first in the table first."""
+        counts = self.of_level
+        if not counts:
+            return Column(self.name, "empty")
+        if set(counts) in INDICATORS and counts.total() == self.n_rows:
+            return Column(self.name, "indicator")
+        common = [level for level, _ in counts.most_common()]
+        rare = len(common) > MOST_LEVELS
+        blanks = counts.total() < self.n_rows
+        return Column(self.name, "category", tuple(common[: MOST_LEVELS - rare]), blanks, rare=rare)
 
 
-def _of_words(cells: Cells, present: list[str], different: int) -> Column:
-    """A category; an id, if nearly each row has another word; a text is refused."""
-    if different <= MOST_LEVELS or len(present) < FEW_ROWS:
-        return _category(cells)
-    if np.mean([len(value.split()) for value in present]) > WORDS:
-        raise TableError(
-            f"Column {cells.name!r} of X holds text, {different} different values in {len(present)} rows, such as "
-            f"{reprlib.repr(present[0])}: turn it into numbers, by scikit-learn's TfidfVectorizer or an embedding, "
-            "name it in categorical_features, or leave it out"
-        )
-    return Column(cells.name, "id") if different >= UNIQUE * len(present) else _category(cells)
+def _telling(dates: Sequence) -> list:
+    """Dates that say what varies in all of them: the first, the last, and one with a time of day."""
+    if not len(dates):
+        return []
+    days = _dates(dates, ())[:, 0]
+    return [dates[k] for k in sorted({int(days.argmin()), int(days.argmax()), int((days % 1 > 0).argmax())})]
 
 
-def _category(cells: Cells) -> Column:
-    """Levels by their number of rows; of those with the same number, the first in the table first."""
-    counts = Counter(_level(value) for value in cells.values if not _is_blank(value))
-    if not counts:
-        return Column(cells.name, "empty")
-    if set(counts) in INDICATORS and sum(counts.values()) == len(cells.values):
-        return Column(cells.name, "indicator")
-    common = [level for level, _ in counts.most_common()]
-    rare = len(common) > MOST_LEVELS
-    blanks = sum(counts.values()) < len(cells.values)
-    return Column(cells.name, "category", tuple(common[: MOST_LEVELS - rare]), blanks, rare=rare)
-
-
-def _of_numbers(column: Column, values: Sequence) -> Column:
-    """The column with what stands for its blanks."""
-    numbers = column.numbers(values)
-    blank = np.isnan(numbers[:, 0])
-    if blank.all():
-        return Column(column.name, "empty")
-    filling = np.median(numbers[~blank], axis=0)
-    return replace(column, blanks=bool(blank.any()), filling=tuple(filling.tolist()))
+def _are_floats(values: Sequence) -> bool:
+    try:
+        _floats(values, None)
+    except TableError:
+        return False
+    return True
 
 
 def _is_number(value: Any) -> bool:

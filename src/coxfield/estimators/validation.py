@@ -36,7 +36,7 @@ def refuse_columns(X) -> None:
 
     These are refused before scikit-learn sees them, because it turns dates into numbers in some frames.
     """
-    _refuse_frame(X)
+    refuse_frame(X)
     if not _is_frame(X):
         return
     for name, dtype in zip(X.columns, X.dtypes, strict=True):
@@ -44,7 +44,7 @@ def refuse_columns(X) -> None:
             raise ValueError(_not_numbers(X, name, f"is of type {dtype}"))
 
 
-def _refuse_frame(X) -> None:
+def refuse_frame(X) -> None:
     """Refuse a table without rows or columns, or with two columns of one name."""
     if isinstance(X, _type("polars", "LazyFrame")):
         raise ValueError("X is a LazyFrame, which holds no rows yet: give X.collect()")
@@ -444,7 +444,7 @@ def _columns_of(estimator, X, reset: bool) -> TableColumns | None:
     """How the columns of a table become points; None if there is nothing to do. At the fit, the estimator keeps it."""
     if reset:
         estimator.__dict__.pop("columns_", None)
-        _refuse_frame(X)
+        refuse_frame(X)
         columns = TableColumns.of(X, estimator.categorical_features)
         if columns is not None:
             estimator.columns_ = columns
