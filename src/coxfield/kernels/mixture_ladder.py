@@ -137,6 +137,14 @@ class Ladder:
         chosen = X if rows is None else rows_of(X, rows)
         return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
 
+    def bind_some(self, X, rows: NDArray | None) -> LadderPoints:
+        """Hold rows of X where `bind` would place them if it held all."""
+        return LadderPoints(self, self.covariance.bind(self.represent(X), rows))
+
+    def sees_as(self, other: Ladder) -> bool:
+        """Whether points that are bound are the same for another ladder."""
+        return self.transform is other.transform and self.covariance is other.covariance
+
     def kernel(self, f: int) -> Any:
         """The kernel of one factor, as users see it."""
         return rescale_length(self.covariance.kernel, float(self.factors[f]))

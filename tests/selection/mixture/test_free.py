@@ -220,6 +220,15 @@ def test_class_sums_of_free_and_tied_ladders_are_those_of_loops(weighted):
     np.testing.assert_allclose(left, without + free, rtol=1e-10, atol=1e-12)
 
 
+def test_free_ladders_share_the_points_of_tied_ones_that_see_the_same():
+    labelled = points()
+    tied, part = ladder(), free_ladder(labelled)
+    same = replace(part, transform=tied.transform, covariance=tied.covariance)
+    one, other, alone = Mixture((tied, same, part), labelled.X).bind_reference().ladders
+    assert other.points is one.points
+    assert alone.points is not one.points
+
+
 def test_free_ladders_are_no_part_of_the_covariance():
     labelled = points()
     tied, part = ladder(), free_ladder(labelled)
