@@ -247,23 +247,26 @@ def own_log_densities(points: LadderPoints, counts: NDArray | None) -> NDArray:
 
 def log_totals(rows: LadderPoints, reference: LadderPoints, weights: NDArray, omitted: NDArray) -> NDArray:
     """`log_densities` of so few points that all their kernel values may be held at a time."""
-    adder = _Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
+    adder = Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
     tops = rows.points.walk(reference.points, rows.ladder.factors, omitted, adder)
     return logs_of(adder.sums) + tops  # a point without any other
 
 
 @dataclass(frozen=True)
-class _Total:
-    """Adds the tiles of a walk over all columns."""
+class Total:
+    """Adds the tiles of a walk over all columns; `Sink` says what the methods are for."""
 
     weights: NDArray
     sums: NDArray
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
+        """Add a tile."""
         self.sums[k] += to_numpy(tile @ like(self.weights[start : start + tile.shape[1]], tile))
 
     def rescale(self, scale: NDArray) -> None:
+        """Multiply what was added so far."""
         self.sums[...] *= scale
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        """Add single values of a tile."""
         self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])
