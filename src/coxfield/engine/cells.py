@@ -7,8 +7,7 @@ all other points only a sample counts, each of them for as many as it stands for
 
     sum over near points + sum over sampled far points / (share that was drawn of their class)
 
-The kernel is smooth where points are far, so the second sum has a small error. It is unbiased whatever is near. One sum
-over the whole sample serves all points; near cells make up for what it has counted of them.
+The kernel is smooth where points are far, so the second sum has a small error. It is unbiased whatever is near.
 """
 
 from __future__ import annotations
@@ -187,40 +186,41 @@ def near_log_others(
     found = np.empty((len(points.ladder.factors), len(asked)))
     cell_of = cells.cells_at(asked.points, own)
     order = np.argsort(cell_of, kind="stable")
-    of_far, of_near = np.zeros(len(points)), counts.astype(float)
-    of_far[cells.far] = counts[cells.far] * cells.far_counts
-    of_near -= of_far
+    cell_of_far, dtype = cells.cell_of[cells.far], points.points.dtype
+    stands_for, ones = (counts[cells.far] * cells.far_counts).astype(dtype), counts.astype(dtype)
 
     def work(some: slice) -> None:
         rows = order[some]
-        mine = asked[rows]
-        so_far = _over(mine, points, cells.far, of_far, own[rows])
-        near = cells.near(mine.points, cell_of[rows]).ravel()
-        queries = np.argsort(near, kind="stable") // cells.n_near
-        for cell, places in enumerate(np.split(queries, np.searchsorted(np.sort(near), np.arange(1, len(cells))))):
+        mine, near = asked[rows], cells.near(asked.points[rows], cell_of[rows])
+        is_near = np.zeros((len(rows), len(cells)), bool)
+        np.put_along_axis(is_near, near, True, axis=1)
+        apart = is_near[:, cell_of_far] | (own[rows, None] == cells.far)
+        total = _over(mine, points, cells.far, stands_for, apart)
+        queries = np.argsort(near, axis=None, kind="stable") // cells.n_near
+        ends = np.cumsum(np.bincount(near.ravel(), minlength=len(cells)))
+        for cell, places in enumerate(np.split(queries, ends[:-1])):
             if len(places):
-                new = _over(mine[places], points, np.sort(cells.members(cell)), of_near, own[rows[places]])
-                added = LogSums(so_far.top[:, places], so_far.sums[:, :, places]) + new
-                so_far.top[:, places], so_far.sums[:, :, places] = added.top, added.sums
-        found[:, rows] = so_far.logs[:, 0, :, 0]
+                columns = np.sort(cells.members(cell))
+                place = np.minimum(np.searchsorted(columns, own[rows[places]]), len(columns) - 1)
+                itself = np.where(columns[place] == own[rows[places]], place, -1)
+                new = _over(mine[places], points, columns, ones[columns], itself)
+                added = LogSums(total.top[:, places], total.sums[:, :, places]) + new
+                total.top[:, places], total.sums[:, :, places] = added.top, added.sums
+        found[:, rows] = total.logs[:, 0, :, 0]
 
     blocks = 2 * max(1, -(-len(asked) // (2 * BLOCK)))  # an even number, whatever threads there are
     over_rows(work, len(asked), max(1, -(-len(asked) // blocks)), done)
     return found
 
 
-def _over(asked: LadderPoints, points: LadderPoints, columns: NDArray, weights: NDArray, own: NDArray) -> LogSums:
-    """Weighted sums over some points, ascending, at others; `own` is the place that does not count, -1 for none."""
-    some, used = points[columns], weights[columns].astype(points.points.dtype)
-    place = np.minimum(np.searchsorted(columns, own), len(columns) - 1)
-    left_out = np.where(columns[place] == own, place, -1)
-    sums = np.empty((len(points.ladder.factors), 1, len(own), 1))
-    top = np.empty((len(sums), len(own), 1))
-    for start in range(0, len(own), MOST_ASKED):
+def _over(asked: LadderPoints, points: LadderPoints, columns: NDArray, weights: NDArray, leave_out: NDArray) -> LogSums:
+    """Weighted sums over some points at others; `leave_out` says what each of these does not see, see `cross_out`."""
+    some, sums = points[columns].points, np.zeros((len(points.ladder.factors), 1, len(asked), 1))
+    top = np.empty((len(sums), len(asked), 1))
+    for start in range(0, len(asked), MOST_ASKED):
         part = slice(start, start + MOST_ASKED)
-        adder = Total(used, np.zeros((len(sums), len(own[part]))))
-        top[:, part, 0] = asked[part].points.walk(some.points, points.ladder.factors, left_out[part], adder)
-        sums[:, 0, part, 0] = adder.sums
+        adder = Total(weights, sums[:, 0, part, 0])
+        top[:, part, 0] = asked[part].points.walk(some, points.ladder.factors, leave_out[part], adder)
     return LogSums(top, sums)
 
 

@@ -19,7 +19,15 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.called import CalledSums
-from coxfield.kernels.mixture_ladder import VALUES, Ladder, LadderPoints, inverse, log_densities, own_log_densities
+from coxfield.kernels.mixture_ladder import (
+    VALUES,
+    Ladder,
+    LadderPoints,
+    SupportPoints,
+    inverse,
+    log_densities,
+    own_log_densities,
+)
 from coxfield.kernels.namespace import Library, cross_out, like, rows_of, to_numpy
 from coxfield.kernels.protocol import LogSums, Path, PlainPoints, values
 from coxfield.utils.numbers import logs_of
@@ -569,14 +577,15 @@ class Mixture:
         return Mixture(ladders, X, np.full(X.shape[0], scale) if counts is None else scale * counts)
 
     def _bound(self, order: NDArray | None = None) -> tuple[LadderPoints, ...]:
-        """The reference points. Free ladders share those of tied ones on the same representation."""
+        """The reference points. Free ladders share those of tied ones on the same representation, or hold few."""
         anchor, found = self.__dict__.get("_anchor"), list[LadderPoints]()
         if anchor is not None:
             X = self.X if order is None else rows_of(self.X, order)
             return tuple(points.at(X) for points in anchor)
         for ladder in self.ladders:
-            same = (each.points for each in found if each.ladder.sees_as(ladder))
-            points = next(same, None)
+            points = next((each.points for each in found if each.ladder.sees_as(ladder)), None)
+            if points is None and ladder.free:
+                points = SupportPoints.of(ladder, self.X, order)
             found.append(ladder.bind_some(self.X, order) if points is None else LadderPoints(ladder, points))
         return tuple(found)
 
