@@ -489,7 +489,7 @@ class Mixture:
         """Hold the reference points, with their densities; in an order, if their densities are known."""
         densities, mixture = self.log_densities, self
         # Not those of `_reference`: as long as nobody asks for them, the points need not be held twice.
-        points = self._bound(order)
+        points = self._bound(order, few=True)
         if densities is None:
             densities = tuple(own_log_densities(each, self.counts) for each in points)
             mixture = replace(self, log_densities=densities)
@@ -576,15 +576,18 @@ class Mixture:
         ladders = tuple(replace(ladder, floors=ladder.floors + 1) for ladder in self.ladders)
         return Mixture(ladders, X, np.full(X.shape[0], scale) if counts is None else scale * counts)
 
-    def _bound(self, order: NDArray | None = None) -> tuple[LadderPoints, ...]:
-        """The reference points. Free ladders share those of tied ones on the same representation, or hold few."""
+    def _bound(self, order: NDArray | None = None, *, few: bool = False) -> tuple[LadderPoints, ...]:
+        """The reference points. Free ladders share those of tied ones on the same representation.
+
+        With `few`, others hold the points that have a weight. The weights are those of the reference points then.
+        """
         anchor, found = self.__dict__.get("_anchor"), list[LadderPoints]()
         if anchor is not None:
             X = self.X if order is None else rows_of(self.X, order)
             return tuple(points.at(X) for points in anchor)
         for ladder in self.ladders:
             points = next((each.points for each in found if each.ladder.sees_as(ladder)), None)
-            if points is None and ladder.free:
+            if points is None and few and ladder.free:
                 points = SupportPoints.of(ladder, self.X, order)
             found.append(ladder.bind_some(self.X, order) if points is None else LadderPoints(ladder, points))
         return tuple(found)
