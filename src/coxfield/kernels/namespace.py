@@ -216,6 +216,8 @@ def cross_out(tile, leave_out: NDArray, start: int, value: float) -> Any:
     --------
     >>> cross_out(np.ones((3, 2)), np.array([5, 6, -1]), 5, 0.0).tolist()
     [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> cross_out(np.ones((2, 2)), np.array([[True, False, True], [False, True, True]]), 1, 0.0).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
     """
     if leave_out.ndim == 2:
         np.copyto(tile, value, where=leave_out[:, start : start + tile.shape[1]])
