@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 DIRECTION_ROWS = 256  # points of a cell by which its longest direction is found
 DIRECTION_STEPS = 4  # of the power method: any long direction does
 LEAST = 32  # points of each class in a sample; all, if there are fewer
-BLOCK = 16_384  # points that a thread takes at a time, at most
+BLOCK, BLOCK_VALUES = 2**16, 2**24  # points that a thread takes at a time, and coordinates of them, at most
 MOST_ASKED = 1024  # points that are asked at a time
 BESIDE = 6  # times the number of near cells: so many lie beside a cell, and each of its points chooses among them
 
@@ -192,9 +192,11 @@ def near_log_others(
     def work(some: slice) -> None:
         rows = order[some]
         mine, near = asked[rows], cells.near(asked.points[rows], cell_of[rows])
-        is_near = np.zeros((len(rows), len(cells)), bool)
-        np.put_along_axis(is_near, near, True, axis=1)
-        apart = is_near[:, cell_of_far] | (own[rows, None] == cells.far)
+        apart = own[rows, None] == cells.far
+        for part in gen_batches(len(rows), MOST_ASKED):
+            is_near = np.zeros((part.stop - part.start, len(cells)), bool)
+            np.put_along_axis(is_near, near[part], True, axis=1)
+            apart[part] |= is_near[:, cell_of_far]
         total = _over(mine, points, cells.far, stands_for, apart)
         queries = np.argsort(near, axis=None, kind="stable") // cells.n_near
         ends = np.cumsum(np.bincount(near.ravel(), minlength=len(cells)))
@@ -208,7 +210,8 @@ def near_log_others(
                 total.top[:, places], total.sums[:, :, places] = added.top, added.sums
         found[:, rows] = total.logs[:, 0, :, 0]
 
-    blocks = 2 * max(1, -(-len(asked) // (2 * BLOCK)))  # an even number, whatever threads there are
+    most = max(1, min(BLOCK, BLOCK_VALUES // points.points.points.shape[1]))
+    blocks = 2 * max(1, -(-len(asked) // (2 * most)))  # an even number, whatever threads there are
     over_rows(work, len(asked), max(1, -(-len(asked) // blocks)), done)
     return found
 
