@@ -129,10 +129,10 @@ def _peak():
     return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) / 2**20
 
 
-def growth(largest=1_000_000, threads=(2, 1)):
+def growth(largest=1_000_000, kinds=KINDS, threads=(2, 1)):
     """Time of a fit from 2,000 rows on, beside boosted trees."""
     sizes = [n for n in SIZES if n <= largest]
-    for kind in KINDS:
+    for kind in kinds:
         table = Table("rows", "method", "fit s", "log loss", "error %", "predict s", "GB", title=kind)
         times = defaultdict(list)
         for n in sizes:
@@ -187,6 +187,21 @@ def mnist(seeds=3, exact=False):
         _add(table, f"sampled, seed {seed}", measured("MNIST", random_state=seed))
     if exact:
         _add(table, "all pairs", measured("MNIST", exact=True))
+    console.print(table)
+
+
+def determinism(n=20_000):
+    """Fits with the same seed on one thread, on two, and on two again; and one with another seed."""
+    X, y, Z, truth = data_of(f"mixtures:{n}")
+    table, first = Table("threads", "seed", "log loss", "largest change of a probability", "of a weight"), None
+    for n_jobs, seed in ((1, 0), (2, 0), (2, 0), (1, 1)):
+        clf = LGCPClassifier(random_state=seed, n_jobs=n_jobs).fit(X, y)
+        P, weights = clf.predict_proba(Z), clf.mixture_["weight"]
+        first = (P, weights) if first is None else first
+        apart = np.abs(weights / first[1] - 1).max() if weights.shape == first[1].shape else np.inf
+        table.add_row(
+            str(n_jobs), str(seed), f"{log_loss(truth, P):.5f}", f"{np.abs(P - first[0]).max():.1g}", f"{apart:.1g}"
+        )
     console.print(table)
 
 
@@ -332,7 +347,8 @@ def _stop_soon(seconds=20):
     threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
 
 
-PARTS = {part.__name__: part for part in (growth, sampling, mnist, prediction, classes, imbalance, on_dask)}
+STUDIES = (growth, sampling, mnist, determinism, prediction, classes, imbalance, on_dask)
+PARTS = {part.__name__: part for part in STUDIES}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -340,16 +356,19 @@ if __name__ == "__main__":
     parser.add_argument(
         "--largest", type=int, default=1_000_000, help="rows of the largest fit of `growth`, and of `prediction`"
     )
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="of `sampling`")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of `sampling` and `imbalance`")
     parser.add_argument("--only", nargs="+", default=REAL, help="sets of `sampling`")
+    parser.add_argument("--kinds", nargs="+", default=KINDS, help="of tables in `growth`")
+    parser.add_argument("--threads", nargs="+", type=int, default=(2, 1), help="of fits in `growth`")
     parser.add_argument("--rows", type=int, default=4_000_000, help="of `on_dask`")
     parser.add_argument("--exact", action="store_true", help="`mnist` by all pairs too, which takes minutes")
     given = parser.parse_args()
     options = {
-        "growth": {"largest": given.largest},
+        "growth": {"largest": given.largest, "kinds": given.kinds, "threads": given.threads},
         "sampling": {"seeds": given.seeds, "names": given.only},
         "mnist": {"exact": given.exact},
         "prediction": {"n": given.largest},
+        "imbalance": {"seeds": given.seeds},
         "on_dask": {"n": given.rows},
     }
     for name in given.parts or PARTS:

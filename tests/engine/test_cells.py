@@ -12,6 +12,7 @@ from coxfield.engine.cells import Cells, has_cells, near_log_others, sampled_row
 from coxfield.engine.store import Labelled
 from coxfield.kernels.mixture_ladder import log_densities
 from coxfield.selection.mixture.bank import bank_of
+from tolerances import assert_close
 
 N = 600
 
@@ -58,14 +59,29 @@ def test_cells_hold_every_point_once_and_are_small(change):
     assert sizes.min() >= 20  # a cell is cut in halves until it is small enough
 
 
-def test_a_cell_is_near_itself_and_its_points_count_once(points):
+def test_the_own_cell_of_a_point_is_near_and_so_are_those_with_the_nearest_centres(points):
     cells = cells_of(points)
-    for cell in range(len(cells)):
-        columns, stands_for = cells.columns(cell)
-        assert (np.diff(columns) > 0).all()
-        one_by_one = np.isin(columns, cells.members(cell))
-        assert one_by_one.sum() == len(cells.members(cell))
-        np.testing.assert_array_equal(stands_for[one_by_one], 1)
+    near = cells.near(points.points, cells.cell_of)
+    assert (near == cells.cell_of[:, None]).any(axis=1).all()
+    assert (np.diff(np.sort(near, axis=1), axis=1) > 0).all()
+    d2 = np.square(points.points.points.coordinates[:, None] - cells.centres).sum(axis=2)
+    d2[np.arange(N), cells.cell_of] = -1
+    np.testing.assert_array_equal(np.sort(near, axis=1), np.sort(np.argsort(d2, axis=1)[:, :3], axis=1))
+
+
+def test_densities_are_those_of_near_points_and_of_others_by_what_they_stand_for(points):
+    cells, counts = cells_of(points), np.random.default_rng(2).uniform(0.5, 2, N)
+    is_near = (cells.near(points.points, cells.cell_of)[..., None] == cells.cell_of).any(axis=1)
+    stands_for = np.zeros(N)
+    stands_for[cells.far] = cells.far_counts
+    weights = np.where(is_near, 1, stands_for) * counts * (1 - np.eye(N))
+    d2 = np.square(points.points.points.coordinates[:, None] - points.points.points.coordinates).sum(axis=2)
+    expected = [np.log((weights * np.exp(-d2 / (2 * factor**2))).sum(axis=1)) for factor in points.ladder.factors]
+    found = near_log_others(points, np.arange(N), points, counts, cells)
+    long = points.ladder.factors > 0.1  # of shorter ones nothing is left where the nearest points are far
+    condition = points.points.points.farthest / 0.1**2  # exponents are rounded at the size of |z|^2
+    expected = np.array(expected)[long]
+    assert_close(found[long], expected, terms=N, scale=np.maximum(1, np.abs(expected)), condition=condition)
 
 
 def test_with_all_points_near_or_in_the_sample_densities_are_exact(points):

@@ -307,6 +307,16 @@ def total(rows, columns, weights):
     return rows.total(sums).values[0, 0]
 
 
+def test_reference_points_are_held_in_an_order_at_once():
+    mixture = MIXTURE.bind_reference().covariance
+    found, expected = mixture.bind_reference(ORDER), mixture.bind_reference()[ORDER]
+    np.testing.assert_array_equal(found.rows, ORDER)
+    for one, other in zip(found.ladders, expected.ladders, strict=True):
+        np.testing.assert_array_equal(one.points.points.coordinates, other.points.points.coordinates)
+        np.testing.assert_array_equal(one.points.rows, other.points.rows)
+        np.testing.assert_array_equal(one.known, other.known)
+
+
 @pytest.mark.parametrize("soft", [False, True])
 def test_densities_of_queries_come_from_the_same_pass(soft):
     columns = MIXTURE.bind_reference()[ORDER]

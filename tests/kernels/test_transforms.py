@@ -1,6 +1,7 @@
 """Representations of points: compressed, whitened, and by a user's transformer, which is checked."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,28 @@ def test_ordinary_values_are_where_they_were_and_far_ones_are_moved():
     np.testing.assert_allclose(found[:2, 0] - np.median(X[:, 0]), [8 * spread, -8 * spread])
     rare = (np.arange(100) < 2)[:, None] * 5.0  # two values of a hundred
     assert (winsorised(rare) == rare).all()
+
+
+def test_features_are_moved_a_few_at_a_time_as_if_each_were_alone():
+    X = RNG.standard_cauchy(size=(200, 150)).astype(np.float32)
+    found = winsorised(X)
+    assert found.dtype == np.float32
+    assert (found != X).any()
+    np.testing.assert_array_equal(found, np.column_stack([winsorised(column[:, None]) for column in X.T]))
+
+
+def test_whitening_holds_few_copies_of_the_points_and_leaves_them_as_they_are():
+    X, y = RNG.normal(size=(4000, 200)).astype(np.float32), np.arange(4000) % 2
+    X[0, 0] = 1e9  # it is moved
+    before = X.copy()
+    tracemalloc.start()
+    try:
+        Whitening().fit(X, y)
+        copies = tracemalloc.get_traced_memory()[1] / X.nbytes
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(X, before)
+    assert copies < 3  # the points, a copy in which rows have weights, and matrices
 
 
 def residuals_of(Z, y):

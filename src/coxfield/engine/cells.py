@@ -1,8 +1,9 @@
 """Sums over many points without a visit to each: near points one by one, far points by a sample that stands for all.
 
 Points are divided into cells by halving: a cell is cut at the median along its longest direction until it is small. So
-cells have equal numbers of points, and making them takes n log n steps. All points in a cell have the same *near*
-cells. Of all other points only a sample counts, each of them for as many as it stands for:
+cells have equal numbers of points, and making them takes n log n steps. Each point has *near* cells of its own: those
+with the nearest centres. With the same near cells for all points of a cell, those at its rim would miss neighbours. Of
+all other points only a sample counts, each of them for as many as it stands for:
 
     sum over near points + sum over sampled far points / (share that was drawn of their class)
 
@@ -20,7 +21,8 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.engine.weights import over_rows
-from coxfield.kernels.mixture_ladder import log_totals
+from coxfield.kernels.mixture_ladder import Total
+from coxfield.kernels.protocol import LogSums
 from coxfield.kernels.radial import RadialPoints
 
 if TYPE_CHECKING:
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
 DIRECTION_ROWS = 256  # points of a cell by which its longest direction is found
 DIRECTION_STEPS = 4  # of the power method: any long direction does
 LEAST = 32  # points of each class in a sample; all, if there are fewer
-BLOCK = 16  # cells that a thread takes at a time
-MOST_ASKED = 1024  # points of a cell that are asked at a time
+BLOCK, BLOCK_VALUES = 2**16, 2**24  # points that a thread takes at a time, and coordinates of them, at most
+MOST_ASKED = 1024  # points that are asked at a time
+BESIDE = 6  # times the number of near cells: so many lie beside a cell, and each of its points chooses among them
 
 
 def sampled_rows(y: NDArray, count: int, random: np.random.Generator, least: int = LEAST) -> tuple[NDArray, NDArray]:
@@ -93,11 +96,17 @@ class Cells:
         return found
 
     @cached_property
-    def _near(self) -> NDArray:
-        """The near cells of each cell, itself among them, shape (cells, n_near)."""
-        distances = distances_to(self.centres, self.centres)
-        np.fill_diagonal(distances, -np.inf)
-        return np.argpartition(distances, self.n_near - 1, axis=1)[:, : self.n_near]
+    def _beside(self) -> NDArray:
+        """The cells that may be near the points of each cell, itself first, shape (cells, `BESIDE` * n_near)."""
+        count = min(BESIDE * self.n_near, len(self))
+        found = np.empty((len(self), count), np.int32)
+        for some in gen_batches(len(self), MOST_ASKED):
+            distances = distances_to(self.centres[some], self.centres)
+            distances[np.arange(len(distances)), np.arange(len(self))[some]] = -np.inf
+            nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
+            first = nearest == np.arange(len(self))[some, None]
+            found[some] = np.take_along_axis(nearest, np.argsort(~first, axis=1, kind="stable"), axis=1)
+        return found
 
     def cells_at(self, asked: RadialPoints, own: NDArray) -> NDArray:
         """The cell of each of some points: its own, or if it is not among the points in cells, the nearest."""
@@ -112,15 +121,15 @@ class Cells:
         """The points of a cell."""
         return self.order[self.starts[cell] : self.starts[cell + 1]]
 
-    def columns(self, cell: int) -> tuple[NDArray, NDArray]:
-        """The points that count for those in a cell, ascending, and for how many each counts."""
-        near = self._near[cell]
-        close = np.concatenate([self.members(each) for each in near])
-        away = ~np.isin(self.cell_of[self.far], near)
-        columns = np.concatenate([close, self.far[away]])
-        counts = np.concatenate([np.ones(len(close)), self.far_counts[away]])
-        order = np.argsort(columns)
-        return columns[order], counts[order]
+    def near(self, asked: RadialPoints, cell_of: NDArray) -> NDArray:
+        """The near cells of each of some points, among them its own; `cell_of` are the cells that they lie in."""
+        found = np.empty((len(cell_of), self.n_near), np.int32)
+        for cell in np.unique(cell_of):
+            rows, beside = np.flatnonzero(cell_of == cell), self._beside[cell]
+            distances = distances_to(asked.points.coordinates[rows], self.centres[beside])
+            distances[:, 0] = -np.inf
+            found[rows] = beside[np.argpartition(distances, self.n_near - 1, axis=1)[:, : self.n_near]]
+        return found
 
 
 def halved(Z: NDArray, size: int) -> tuple[NDArray, NDArray]:
@@ -177,24 +186,45 @@ def near_log_others(
     found = np.empty((len(points.ladder.factors), len(asked)))
     cell_of = cells.cells_at(asked.points, own)
     order = np.argsort(cell_of, kind="stable")
-    starts = np.searchsorted(cell_of[order], np.arange(len(cells) + 1))
+    cell_of_far, dtype = cells.cell_of[cells.far], points.points.dtype
+    stands_for, ones = (counts[cells.far] * cells.far_counts).astype(dtype), counts.astype(dtype)
 
     def work(some: slice) -> None:
-        for cell in range(some.start, some.stop):
-            rows = order[starts[cell] : starts[cell + 1]]
-            if not len(rows):
-                continue
-            columns, stands_for = cells.columns(cell)
-            weights = (counts[columns] * stands_for).astype(points.points.dtype)
-            place = np.minimum(np.searchsorted(columns, own[rows]), len(columns) - 1)
-            left_out = np.where(columns[place] == own[rows], place, -1)
-            for part in gen_batches(len(rows), MOST_ASKED):
-                found[:, rows[part]] = log_totals(asked[rows[part]], points[columns], weights, left_out[part])
-            if done is not None:
-                done(len(rows))
+        rows = order[some]
+        mine, near = asked[rows], cells.near(asked.points[rows], cell_of[rows])
+        apart = own[rows, None] == cells.far
+        for part in gen_batches(len(rows), MOST_ASKED):
+            is_near = np.zeros((part.stop - part.start, len(cells)), bool)
+            np.put_along_axis(is_near, near[part], True, axis=1)
+            apart[part] |= is_near[:, cell_of_far]
+        total = _over(mine, points, cells.far, stands_for, apart)
+        queries = np.argsort(near, axis=None, kind="stable") // cells.n_near
+        ends = np.cumsum(np.bincount(near.ravel(), minlength=len(cells)))
+        for cell, places in enumerate(np.split(queries, ends[:-1])):
+            if len(places):
+                columns = np.sort(cells.members(cell))
+                place = np.minimum(np.searchsorted(columns, own[rows[places]]), len(columns) - 1)
+                itself = np.where(columns[place] == own[rows[places]], place, -1)
+                new = _over(mine[places], points, columns, ones[columns], itself)
+                added = LogSums(total.top[:, places], total.sums[:, :, places]) + new
+                total.top[:, places], total.sums[:, :, places] = added.top, added.sums
+        found[:, rows] = total.logs[:, 0, :, 0]
 
-    over_rows(work, len(cells), BLOCK)
+    most = max(1, min(BLOCK, BLOCK_VALUES // points.points.points.shape[1]))
+    blocks = 2 * max(1, -(-len(asked) // (2 * most)))  # an even number, whatever threads there are
+    over_rows(work, len(asked), max(1, -(-len(asked) // blocks)), done)
     return found
+
+
+def _over(asked: LadderPoints, points: LadderPoints, columns: NDArray, weights: NDArray, leave_out: NDArray) -> LogSums:
+    """Weighted sums over some points at others; `leave_out` says what each of these does not see, see `cross_out`."""
+    some, sums = points[columns].points, np.zeros((len(points.ladder.factors), 1, len(asked), 1))
+    top = np.empty((len(sums), len(asked), 1))
+    for start in range(0, len(asked), MOST_ASKED):
+        part = slice(start, start + MOST_ASKED)
+        adder = Total(weights, sums[:, 0, part, 0])
+        top[:, part, 0] = asked[part].points.walk(some, points.ladder.factors, leave_out[part], adder)
+    return LogSums(top, sums)
 
 
 def has_cells(points: LadderPoints) -> bool:

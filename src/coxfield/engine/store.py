@@ -208,17 +208,20 @@ def store_labels(X, y: NDArray, covariances: PerClass[Covariance], weights: NDAr
     def bind(k: int, rows: NDArray) -> KernelPoints:
         return covariances.distinct[k].bind(X, rows)
 
-    return _by_label(bind, y, covariances, weights)
+    return store_by_label(bind, y, covariances, weights)
 
 
 def store_bound(
     points: Sequence[KernelPoints], y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None = None
 ) -> Store:
     """Points with one label each that are already bound, once for each different covariance."""
-    return _by_label(lambda k, rows: points[k][rows], y, covariances, weights)
+    return store_by_label(lambda k, rows: points[k][rows], y, covariances, weights)
 
 
-def _by_label(bind, y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None) -> Store:
+def store_by_label(
+    bind: Callable[[int, NDArray], KernelPoints], y: NDArray, covariances: PerClass[Covariance], weights: NDArray | None
+) -> Store:
+    """Points with one label each that `bind` holds, once for each different covariance, in the order of given rows."""
     groups = []
     for k, covariance in enumerate(covariances.distinct):
         classes = covariances.classes(k)

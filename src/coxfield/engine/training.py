@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.engine.near_sums import NearSums
-from coxfield.engine.store import GONE, Store, store_bound, store_distributions, store_labels
+from coxfield.engine.store import GONE, Store, store_bound, store_by_label, store_distributions, store_labels
 from coxfield.engine.weights import Segments
 from coxfield.kernels.mixture import Mixture, MixturePoints, gain, lose
 from coxfield.kernels.mixture_ladder import in_single
@@ -227,7 +227,15 @@ class Training:
     def of(cls, rows: TrainingRows, covariances: PerClass[Covariance], *, learned: bool) -> Training:
         """Arrange rows; `learned` says whether the covariance is a mixture that was learned from some of them."""
         if learned:
-            return cls._learned(rows, _over_all(rows, covariances[0]), len(covariances))
+            mixture = covariances[0]
+            assert isinstance(mixture, Mixture)
+            if mixture.n_reference == len(rows) and mixture.log_densities is not None:
+                shared: PerClass[Covariance] = PerClass.shared_by(mixture, len(covariances))
+                # In the order of the classes at once, so that no points are held twice.
+                return cls(
+                    rows, store_by_label(lambda _, order: mixture.bind_reference(order), rows.y, shared, rows.weights)
+                )
+            return cls._learned(rows, _over_all(rows, mixture), len(covariances))
         X, y, weights = rows.X, rows.y, rows.weights
         if weights is not None and weights.ndim == 2:
             return cls(rows, store_distributions(X, weights, covariances))
@@ -383,9 +391,8 @@ def _distributions(y: NDArray, weights: NDArray | None, n_classes: int) -> NDArr
     return matrix
 
 
-def _over_all(rows: TrainingRows, mixture: Any) -> MixturePoints:
+def _over_all(rows: TrainingRows, mixture: Mixture) -> MixturePoints:
     """The mixture with densities over all rows, whichever it was learned from."""
-    assert isinstance(mixture, Mixture)
     if mixture.n_reference == len(rows):
         return mixture.bind_reference()
     origin = np.where(rows.chosen_from, np.cumsum(rows.chosen_from) - 1, -1)

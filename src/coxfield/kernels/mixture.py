@@ -19,7 +19,15 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.called import CalledSums
-from coxfield.kernels.mixture_ladder import VALUES, Ladder, LadderPoints, inverse, log_densities, own_log_densities
+from coxfield.kernels.mixture_ladder import (
+    VALUES,
+    Ladder,
+    LadderPoints,
+    SupportPoints,
+    inverse,
+    log_densities,
+    own_log_densities,
+)
 from coxfield.kernels.namespace import Library, cross_out, like, rows_of, to_numpy
 from coxfield.kernels.protocol import LogSums, Path, PlainPoints, values
 from coxfield.utils.numbers import logs_of
@@ -477,17 +485,19 @@ class Mixture:
         chosen = X if rows is None else rows_of(X, rows)
         return MixturePoints(self, tuple(points.at(chosen) for points in self._reference))
 
-    def bind_reference(self) -> MixturePoints:
-        """Hold the reference points, with their densities."""
-        densities = self.log_densities
+    def bind_reference(self, order: NDArray | None = None) -> MixturePoints:
+        """Hold the reference points, with their densities; in an order, if their densities are known."""
+        densities, mixture = self.log_densities, self
         # Not those of `_reference`: as long as nobody asks for them, the points need not be held twice.
-        points = self._bound()
+        points = self._bound(order, few=True)
         if densities is None:
             densities = tuple(own_log_densities(each, self.counts) for each in points)
+            mixture = replace(self, log_densities=densities)
+        if order is not None:
+            densities = tuple(known[:, order] for known in densities)
         held = zip(points, densities, strict=True)
         ladders = tuple(replace(each, known=known) for each, known in held)
-        mixture = self if self.log_densities is not None else replace(self, log_densities=densities)
-        return MixturePoints(mixture, ladders, np.arange(self.n_reference), learned=True)
+        return MixturePoints(mixture, ladders, np.arange(self.n_reference) if order is None else order, learned=True)
 
     def over(
         self, X, counts: NDArray | None, origin: NDArray, points: tuple[LadderPoints, ...] | None = None
@@ -566,11 +576,21 @@ class Mixture:
         ladders = tuple(replace(ladder, floors=ladder.floors + 1) for ladder in self.ladders)
         return Mixture(ladders, X, np.full(X.shape[0], scale) if counts is None else scale * counts)
 
-    def _bound(self) -> tuple[LadderPoints, ...]:
-        anchor = self.__dict__.get("_anchor")
+    def _bound(self, order: NDArray | None = None, *, few: bool = False) -> tuple[LadderPoints, ...]:
+        """The reference points. Free ladders share those of tied ones on the same representation.
+
+        With `few`, others hold the points that have a weight. The weights are those of the reference points then.
+        """
+        anchor, found = self.__dict__.get("_anchor"), list[LadderPoints]()
         if anchor is not None:
-            return tuple(points.at(self.X) for points in anchor)
-        return tuple(ladder.bind(self.X) for ladder in self.ladders)
+            X = self.X if order is None else rows_of(self.X, order)
+            return tuple(points.at(X) for points in anchor)
+        for ladder in self.ladders:
+            points = next((each.points for each in found if each.ladder.sees_as(ladder)), None)
+            if points is None and few and ladder.free:
+                points = SupportPoints.of(ladder, self.X, order)
+            found.append(ladder.bind_some(self.X, order) if points is None else LadderPoints(ladder, points))
+        return tuple(found)
 
     @cached_property
     def _reference(self) -> tuple[LadderPoints, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,6 +138,14 @@ class Ladder:
         chosen = X if rows is None else rows_of(X, rows)
         return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
 
+    def bind_some(self, X, rows: NDArray | None) -> LadderPoints:
+        """Hold rows of X where `bind` would place them if it held all."""
+        return LadderPoints(self, self.covariance.bind(self.represent(X), rows))
+
+    def sees_as(self, other: Ladder) -> bool:
+        """Whether points that are bound are the same for another ladder."""
+        return self.transform is other.transform and self.covariance is other.covariance
+
     def kernel(self, f: int) -> Any:
         """The kernel of one factor, as users see it."""
         return rescale_length(self.covariance.kernel, float(self.factors[f]))
@@ -203,9 +212,68 @@ class LadderPoints:
         return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
 
 
+@dataclass(frozen=True)
+class SupportPoints:
+    """Reference points of a free ladder, of which those that have a weight are held.
+
+    Sums need no others. Where others are asked for, all are bound as they would have been.
+    """
+
+    ladder: Ladder
+    data: Any
+    """All reference points, as they are."""
+    places: NDArray | slice
+    """Which of them these are."""
+    held: RadialPoints
+    """Those that have a weight."""
+    column: NDArray
+    """The place among them of each reference point, -1 for none."""
+
+    @classmethod
+    def of(cls, ladder: Ladder, X, order: NDArray | None = None) -> SupportPoints:
+        """Hold the points that have a weight."""
+        assert ladder.point_weights is not None
+        has_weight = ladder.point_weights.any(axis=0)
+        support, column = np.flatnonzero(has_weight), np.where(has_weight, np.cumsum(has_weight) - 1, -1)
+        held = ladder.bind_some(X, support).points
+        return cls(ladder, X, np.arange(len(column)) if order is None else order, held, column)
+
+    def __len__(self) -> int:
+        return len(self.column[self.places])
+
+    def __getitem__(self, rows) -> Any:
+        places = np.arange(len(self.column))[self.places][rows]
+        column = self.column[places]
+        if len(column) and (column >= 0).all():
+            return self.held[column]
+        return replace(self, places=places) if isinstance(rows, slice) or len(places) == len(self) else self.whole[rows]
+
+    def at(self, X) -> RadialPoints:
+        """Other points in the same coordinates."""
+        return self.held.at(X)
+
+    def in_single(self) -> SupportPoints:
+        """The same points in single precision; the same object, if they cannot be had."""
+        held = in_single(LadderPoints(self.ladder, self.held)).points
+        return self if held is self.held else replace(self, held=held)
+
+    @cached_property
+    def whole(self) -> RadialPoints:
+        """All of them."""
+        return self.held.at(self.ladder.represent(rows_of(self.data, self.places)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "held" not in self.__dict__:  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.held if name in {"dtype", "library"} else self.whole, name)
+
+
 def in_single(points: LadderPoints) -> LadderPoints:
     """The points with coordinates in single precision; the same object, if they cannot be had."""
     bound = points.points
+    if isinstance(bound, SupportPoints):
+        single = bound.in_single()
+        return points if single is bound else replace(points, points=single)
     if not isinstance(bound, RadialPoints) or not isinstance(bound.points.coordinates, np.ndarray):
         return points
     if bound.dtype == np.float32 or bound.points.farthest > ORDINARY[np.dtype(np.float32)] ** 2:
@@ -239,23 +307,26 @@ def own_log_densities(points: LadderPoints, counts: NDArray | None) -> NDArray:
 
 def log_totals(rows: LadderPoints, reference: LadderPoints, weights: NDArray, omitted: NDArray) -> NDArray:
     """`log_densities` of so few points that all their kernel values may be held at a time."""
-    adder = _Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
+    adder = Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
     tops = rows.points.walk(reference.points, rows.ladder.factors, omitted, adder)
     return logs_of(adder.sums) + tops  # a point without any other
 
 
 @dataclass(frozen=True)
-class _Total:
-    """Adds the tiles of a walk over all columns."""
+class Total:
+    """Adds the tiles of a walk over all columns; `Sink` says what the methods are for."""
 
     weights: NDArray
     sums: NDArray
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
+        """Add a tile."""
         self.sums[k] += to_numpy(tile @ like(self.weights[start : start + tile.shape[1]], tile))
 
     def rescale(self, scale: NDArray) -> None:
+        """Multiply what was added so far."""
         self.sums[...] *= scale
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        """Add single values of a tile."""
         self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])

@@ -205,8 +205,9 @@ def cross_out(tile, leave_out: NDArray, start: int, value: float) -> Any:
     Parameters
     ----------
     tile : array of shape (rows, columns)
-    leave_out : integer array of shape (rows,)
-        The column that each row must not see, -1 for none, in the same numbering as `start`.
+    leave_out : integer array of shape (rows,), or boolean array of shape (rows, all columns)
+        The column that each row must not see, -1 for none, in the same numbering as `start`. Tiles of NumPy may leave
+        out several columns of a row.
     start : int
         Number of the first column of the tile.
     value : float
@@ -215,7 +216,12 @@ def cross_out(tile, leave_out: NDArray, start: int, value: float) -> Any:
     --------
     >>> cross_out(np.ones((3, 2)), np.array([5, 6, -1]), 5, 0.0).tolist()
     [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    >>> cross_out(np.ones((2, 2)), np.array([[True, False, True], [False, True, True]]), 1, 0.0).tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
     """
+    if leave_out.ndim == 2:
+        np.copyto(tile, value, where=leave_out[:, start : start + tile.shape[1]])
+        return tile
     inside = (leave_out >= start) & (leave_out < start + tile.shape[1])
     if not inside.any():
         return tile

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield.kernels.per_class import PointsError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 FAR = 8.0  # spreads from the median: values beyond that say nothing about the unit of a feature
 KNOTS = 100  # per feature; the line between two of them is shorter than the step from rank to rank of a few rows
+AT_A_TIME = 64  # features that are moved nearer to their medians
 LINEAR = 0.1  # of the distance between the quartiles: nearer to the median, the compression is linear
 
 
@@ -141,6 +143,13 @@ def winsorised(X) -> NDArray:
     >>> winsorised(np.array([[1.0], [2.0], [3.0], [4.0], [1e6]])).round(1).ravel().tolist()
     [1.0, 2.0, 3.0, 4.0, 14.9]
     """
+    found = np.empty(X.shape, X.dtype)
+    for some in gen_batches(X.shape[1], AT_A_TIME):  # in double precision, and quantiles need a copy
+        found[:, some] = _winsorised(X[:, some])
+    return found
+
+
+def _winsorised(X) -> NDArray:
     spread = np.full(X.shape[1], np.inf)
     with np.errstate(over="ignore", invalid="ignore"):  # where the spread overflows, no value is moved
         levels = np.quantile(X, QUANTILES, axis=0)
@@ -149,7 +158,7 @@ def winsorised(X) -> NDArray:
             width = (levels[high] - levels[low]) / of_normal
             spread = np.where(width > 0, width, spread)
         least, most = levels[3] - FAR * spread, levels[3] + FAR * spread
-    return np.fmin(np.fmax(X, least), most).astype(X.dtype, copy=False)  # unlike `clip`, they pass NaN over
+    return np.fmin(np.fmax(X, least), most)  # unlike `clip`, they pass NaN over
 
 
 # Whitening by the covariance within classes: features in which every class is as wide as every other direction.
@@ -208,18 +217,23 @@ class Whitening(TransformerMixin, BaseEstimator):
             Times the shrinkage of Ledoit and Wolf.
         """
         given, X = X, winsorised(X)  # one far value is not the spread of a feature
+        self.moved_ = np.flatnonzero((given != X).any(axis=1))
+        moved_rows = X[self.moved_]
         classes, labels = np.unique(y, return_inverse=True)
         weights = np.ones(len(X)) if sample_weight is None else sample_weight.astype(float)
         total = weights.sum()
         self.origin_ = (np.einsum("j,jd->d", weights, X, dtype=float) / total).astype(X.dtype)
-        Z = X - self.origin_
+        Z = X
+        Z -= self.origin_  # in place, here and below: the points may fill the memory
         scale = np.sqrt(np.einsum("j,jd,jd->d", weights, Z, Z, dtype=float) / total)
         scale[scale <= 8 * np.finfo(X.dtype).eps * np.abs(self.origin_)] = 1  # a constant column, up to rounding
         Z /= scale.astype(X.dtype)
         basis = _row_space(Z)
         Z = Z if basis is None else Z @ basis
         means = _class_means(Z, labels, weights, len(classes))
-        self.shrinkage_, back = _whitener(Z - means[labels].astype(Z.dtype), weights, caution)
+        for c, mean in enumerate(means.astype(Z.dtype)):
+            Z[labels == c] -= mean
+        self.shrinkage_, back = _whitener(Z, weights, caution)
         step = back if basis is None else basis @ back
         self.matrix_ = (step / scale[:, None]).astype(X.dtype)
         self.class_means_, self.labels_ = means @ back, labels
@@ -227,8 +241,7 @@ class Whitening(TransformerMixin, BaseEstimator):
         with np.errstate(divide="ignore"):  # the only point of a class: its residual is 0
             rest = np.where(of_class > weights, weights * of_class / (of_class - weights), 0)
         self.removal_ = (1 - self.shrinkage_) * rest / total
-        self.moved_ = np.flatnonzero((given != X).any(axis=1))
-        self.moved_points_ = self.transform(X[self.moved_])
+        self.moved_points_ = self.transform(moved_rows)
         return self
 
     def transform(self, X):

@@ -220,6 +220,30 @@ def test_class_sums_of_free_and_tied_ladders_are_those_of_loops(weighted):
     np.testing.assert_allclose(left, without + free, rtol=1e-10, atol=1e-12)
 
 
+def test_free_ladders_share_the_points_of_tied_ones_that_see_the_same():
+    labelled = points()
+    tied, part = ladder(), free_ladder(labelled)
+    same = replace(part, transform=tied.transform, covariance=tied.covariance)
+    one, other, alone = Mixture((tied, same, part), labelled.X).bind_reference().ladders
+    assert other.points is one.points
+    assert alone.points is not one.points
+
+
+def test_free_ladders_on_their_own_hold_the_points_that_have_a_weight():
+    labelled = points()
+    part = free_ladder(labelled)
+    support, every = np.flatnonzero(part.point_weights.any(axis=0)), part.bind(labelled.X).points
+    order = np.argsort(labelled.y, kind="stable")
+    held = Mixture((ladder(), part), labelled.X).bind_reference()[order].ladders[1].points
+    assert len(held) == len(labelled)
+    assert len(held.held) == len(support) < len(labelled)
+    few = held[np.flatnonzero(np.isin(order, support))]
+    np.testing.assert_array_equal(few.points.coordinates, every.points.coordinates[order[np.isin(order, support)]])
+    assert "whole" not in held.__dict__
+    for rows in (slice(3, 9), order, np.arange(5)):  # others may be asked for
+        np.testing.assert_array_equal(held[rows].points.coordinates, every.points.coordinates[order][rows])
+
+
 def test_free_ladders_are_no_part_of_the_covariance():
     labelled = points()
     tied, part = ladder(), free_ladder(labelled)

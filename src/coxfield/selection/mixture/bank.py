@@ -11,8 +11,9 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Kernel
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import gen_batches
 
-from coxfield.kernels.distances import TOLERABLE, Units, centre, place, product_error, sq_distances
+from coxfield.kernels.distances import TOLERABLE, Units, centre, feature_sizes, place, product_error, sq_distances
 from coxfield.kernels.mixture_ladder import ALPHAS, Ladder, Member
 from coxfield.kernels.radial import Radial, recognise
 from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length
@@ -57,6 +58,7 @@ ALL_WHITENED = "numbers and categories, whitened"  # together
 ALONE = ", without categories"
 RELEVANT = "relevant"  # columns multiplied by their relevance
 RELEVANT_ROWS = 150  # with fewer, gradients say little, and small clean sets lose
+AT_A_TIME = 10_000  # rows that are standardised at a time
 LARGE = 1e100  # squares of larger numbers are near the end of all numbers
 DIRECTIONS = 40  # principal directions, where there are at least twice as many features
 LEVELS_CAUTION = 0.2  # times the shrinkage, beside categories: their columns are in one unit, and many are nearly equal
@@ -194,7 +196,9 @@ def _fitted(learn: Callable, X, y: NDArray, weights: NDArray | None) -> Any:
 def _standardised(X, y: NDArray, weights: NDArray | None) -> Any:
     with np.errstate(invalid="ignore"):  # the variance of a constant column may be a little below 0
         values = X if sparse.issparse(X) else winsorised(X)  # one far value is not the unit of a feature
-        scaler = StandardScaler(with_mean=False).fit(values, sample_weight=weights)
+        scaler = StandardScaler(with_mean=False)
+        for some in gen_batches(X.shape[0], AT_A_TIME):  # it holds several copies in double precision
+            scaler.partial_fit(values[some], sample_weight=None if weights is None else weights[some])
     scaler.scale_ = np.where(scaler.scale_ > 0, scaler.scale_, 1.0)
     return scaler
 
@@ -365,11 +369,12 @@ def _relevant(seen: Representations, length_scales) -> list[Ladder]:
     units = np.ones(d)
     if scaler is not None:
         units[: len(scaler.scale_)] = scaler.scale_
-    Z = (winsorised(labelled.X) / units).astype(float)
-    if not np.isfinite(Z).all() or np.abs(Z).max() > LARGE:
+    Z = winsorised(labelled.X)
+    if not (feature_sizes(Z) / units <= LARGE).all():
         return []
     fold = folds_of(labelled.y, number_of_folds(n))
-    metrics = relevances(Z, labelled.y, labelled.counts, labelled.n_classes, fold)
+    metrics = relevances(Z, labelled.y, labelled.counts, labelled.n_classes, fold, units)
+    del Z  # it is as large as the points
     if metrics is None:
         return []
     mean = np.mean(metrics, axis=0)

@@ -58,7 +58,7 @@ FREE_ROWS = 100  # with fewer, no point has a weight of its own: of 60 rows, fol
 MOST_VALUES = 2**25  # class sums of all members that are held: a quarter of a gigabyte, twice
 CAUTION = 0.5  # the rate of the prior is the geometric mean of the evidence that was shown and that is possible
 CHEAP, DEARER, HALVINGS = 1 / 16, 4.0, 6  # the first price of evidence at copies, and the search for the least
-ASKED_VALUES = 2**20  # class sums of the pilot that are held at once
+ASKED_VALUES = 2**20  # class sums of the pilot, or values of the rows that are asked, that are held at once
 MOST_PRICES = 24  # so many lead to 4e12, and no optimum pays more than the loss without evidence
 NESTED = 2000  # rows up to which the choice of the weights makes leave-one-out too hopeful
 FREE = ", free weights"  # after the name of a representation
@@ -338,7 +338,7 @@ def _drawn(
     mixture = _survivors(pilot, of_pilot, found, solution)
     most = max(2 * LEFT_OUT, min(POOL, POOL_VALUES // here.n_classes))
     pool, pool_counts = sampled_rows(here.y, most, random, min(OF_CLASS_IN_POOL, most // here.n_classes))
-    probability = _label_probabilities(pilot, mixture, solution.mean, here[pool], positions(pool, some))
+    probability = _label_probabilities(pilot, mixture, solution.mean, here, pool, positions(pool, some))
     candidates = beside(bank, _split(bank, solution))
     values = sum(ladder.weights.size for ladder in candidates) * min(here.n_classes, COLUMNS)
     most = max(1, min(LEFT_OUT, LEFT_OUT_VALUES // values))
@@ -348,14 +348,18 @@ def _drawn(
     return _Drawn(many(labelled, seed), candidates, places[pool[rows]], row_counts, len(some))
 
 
-def _label_probabilities(pilot: Labelled, mixture: Mixture, mean: NDArray, asked: Labelled, own: NDArray) -> NDArray:
-    """The probability of each label by the fit to a pilot; `own` is the place in the pilot that does not count."""
+def _label_probabilities(
+    pilot: Labelled, mixture: Mixture, mean: NDArray, labelled: Labelled, rows: NDArray, own: NDArray
+) -> NDArray:
+    """The probability of the labels of some rows by the fit to a pilot; `own` are places in it that do not count."""
     covariances: PerClass = PerClass.shared_by(mixture, pilot.n_classes)
     store = store_bound([mixture.bind_reference()], pilot.y, covariances, pilot.weights)
-    found = np.empty(len(asked))
-    for part in gen_batches(len(asked), max(1, ASKED_VALUES // pilot.n_classes)):
-        scores = class_sums(store, asked.X[part], own[part]).values + mean
-        found[part] = np.exp(log_softmax(scores, axis=1))[np.arange(len(scores)), asked.y[part]]
+    found = np.empty(len(rows))
+    # Of the rows that are asked, each representation has a copy.
+    for part in gen_batches(len(rows), max(1, ASKED_VALUES // max(pilot.n_classes, pilot.X.shape[1]))):
+        asked = labelled[rows[part]]
+        scores = class_sums(store, asked.X, own[part]).values + mean
+        found[part] = np.exp(log_softmax(scores, axis=1))[np.arange(len(scores)), asked.y]
     return found
 
 

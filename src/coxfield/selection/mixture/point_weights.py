@@ -94,11 +94,12 @@ def free_kernels(
     """
     found, kept = np.empty((sum(len(each.factors) for each in ladders), len(rows), len(candidates)), np.float32), []
     at, of = np.nonzero(rows[:, None] == candidates)
-    first, starts = 0, list[int]()
+    first, starts, asked = 0, list[int](), np.union1d(rows, candidates)
     for ladder in ladders:
         for places, seen in seen_by(ladder, rows):
-            points = seen.bind(labelled.X)
-            mine, others = points[rows[places]].left_out(rows[places]).points, points[candidates].points
+            points = seen.bind_some(labelled.X, asked)
+            mine = points[np.searchsorted(asked, rows[places])].left_out(rows[places]).points
+            others = points[np.searchsorted(asked, candidates)].points
             for f, tile in enumerate(mine.tiles_at(others, seen.factors)):
                 found[first + f, places] = to_numpy(tile)
         found[first : first + len(ladder.factors), at, of] = 0

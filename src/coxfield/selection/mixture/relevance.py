@@ -26,7 +26,9 @@ MOST = 1000  # rows that are looked at
 SURE = 2.0  # standard errors by which a metric must be better than none
 
 
-def relevances(Z: NDArray, y: NDArray, counts: NDArray, n_classes: int, fold: NDArray) -> NDArray | None:
+def relevances(
+    X: NDArray, y: NDArray, counts: NDArray, n_classes: int, fold: NDArray, units: NDArray | float = 1.0
+) -> NDArray | None:
     """What each column is worth to the rows of each fold, learned without the fold; the largest is 1.
 
     One number of steps serves all folds: the one of least log loss at rows that the metric has not seen. None if
@@ -34,23 +36,25 @@ def relevances(Z: NDArray, y: NDArray, counts: NDArray, n_classes: int, fold: ND
 
     Parameters
     ----------
-    Z : array of shape (n, n_columns)
-        Points, in units in which columns can be compared.
+    X : array of shape (n, n_columns)
     y : array of shape (n,)
     counts : array of shape (n,)
         The weight of each point.
     n_classes : int
     fold : array of shape (n,)
+    units : float or array of shape (n_columns,)
+        Those in which columns can be compared.
 
     Returns
     -------
     array of shape (folds, n_columns), or None
     """
     n_folds = fold.max() + 1
-    if len(Z) > MOST:
-        some = np.sort(np.random.default_rng(0).choice(len(Z), MOST, replace=False))
-        Z, y, counts, fold = Z[some], y[some], counts[some], fold[some]
-    Z = Z - Z.mean(axis=0)
+    if len(X) > MOST:
+        some = np.sort(np.random.default_rng(0).choice(len(X), MOST, replace=False))
+        X, y, counts, fold = X[some], y[some], counts[some], fold[some]
+    Z = (X / units).astype(float)
+    Z -= Z.mean(axis=0)
     own = np.zeros((len(y), n_classes))
     own[np.arange(len(y)), y] = counts
     metrics, losses = np.ones((STEPS + 1, n_folds, Z.shape[1])), np.empty((STEPS + 1, len(y)))

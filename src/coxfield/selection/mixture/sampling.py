@@ -32,7 +32,7 @@ POOL, OF_CLASS_IN_POOL = 50_000, 200  # rows among which those that are left out
 POOL_VALUES = 2**24  # class sums of the pilot at the rows of the pool: fewer rows if there are many classes
 LEFT_OUT, LEFT_OUT_VALUES = 8000, 2**23  # rows that are left out, and class sums of all members at them
 LONGER, SHORTER = 1, 3  # rungs beside a member of the pilot that are candidates
-CELL, NEAR, FAR = 256, 5, 1000  # points of a cell, near cells, and points that stand for all others
+CELL, NEAR, FAR = 128, 10, 1000  # points of a cell, near cells, and points that stand for all others
 # Rows, and rows of each class, among which neighbours are looked for, to know which of many classes a row may have.
 NEIGHBOURS_AMONG, NEAR_OF_CLASS = 10_000, 5
 
