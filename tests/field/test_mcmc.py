@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from coxfield.engine import weights
+from coxfield.engine import class_sums
 from coxfield.field import Gibbs, SwendsenWang, edges, mcmc, sample
 from coxfield.field.chains import State
 from coxfield.field.mcmc import clusters
@@ -129,7 +129,7 @@ def test_a_step_by_blocks_and_parts_of_chains_keeps_the_joint_distribution(monke
     monkeypatch.setattr(edges, "MOST", edges.MOST if held else 0)
     monkeypatch.setattr(mcmc, "PROPOSALS", 5000)
     monkeypatch.setattr(mcmc, "CROWDED", 0.0 if many else np.inf)
-    monkeypatch.setattr(weights, "ROWS", 2)
+    monkeypatch.setattr(class_sums, "ROWS", 2)
     assert joint_deviation(reference.random_field(4, n_classes, 4, False), n_chains=3000) < 4
 
 

@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from coxfield import LGCPClassifier
 from coxfield.engine.class_sums import class_sums, log_sums
-from coxfield.engine.store import store_bound
-from coxfield.engine.weights import Segments, Shares
+from coxfield.engine.store import Segments, Shares, store_bound
 from coxfield.field import LabelField
 from coxfield.kernels.mixture import Mixture, gain, lose
 from coxfield.kernels.mixture_ladder import ALPHAS, Member, inverse, log_densities

@@ -11,8 +11,7 @@ import mixtures
 from covariance_doubles import RowCovariance, SumCovariance
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
 from coxfield.engine.class_sums import class_sums, log_sums
-from coxfield.engine.store import Labelled, store_labels
-from coxfield.engine.weights import Segments
+from coxfield.engine.store import Labelled, Segments, store_labels
 from coxfield.field import Gibbs, LabelField, SwendsenWang, map_labels, sample
 from coxfield.kernels import called as module
 from coxfield.kernels.called import Graph, hold, nearest

@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from coxfield.engine import weights as blocks
+from coxfield.engine import class_sums as blocks
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.kernels import radial

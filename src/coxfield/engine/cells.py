@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.engine.weights import over_rows
 from coxfield.kernels.mixture_ladder import log_totals
 from coxfield.kernels.radial import RadialPoints
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

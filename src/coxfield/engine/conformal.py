@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import LARGEST_LOG
-from coxfield.engine.weights import COLUMNS, over_rows, tile_shape
+from coxfield.engine.class_sums import COLUMNS, LARGEST_LOG, tile_shape
 from coxfield.kernels.distances import TOLERABLE
 from coxfield.kernels.namespace import rows_of, to_numpy
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

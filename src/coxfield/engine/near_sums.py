@@ -20,9 +20,10 @@ import numpy as np
 from coxfield import threads
 from coxfield.engine.cells import distances_to, halved, has_cells
 from coxfield.engine.class_sums import ClassSums, log_sums, on_classes, queries_of, total
-from coxfield.engine.weights import Segments, over_rows
+from coxfield.engine.store import Segments
 from coxfield.kernels.mixture import MixturePoints, ladder_paths
 from coxfield.kernels.protocol import LogSums, Path
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

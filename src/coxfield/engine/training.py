@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coxfield.engine.near_sums import NearSums
-from coxfield.engine.store import GONE, Store, store_bound, store_distributions, store_labels
-from coxfield.engine.weights import Segments
+from coxfield.engine.store import GONE, Segments, Store, store_bound, store_distributions, store_labels
 from coxfield.kernels.mixture import Mixture, MixturePoints, gain, lose
 from coxfield.kernels.mixture_ladder import in_single
 from coxfield.kernels.namespace import precision, rows_of, stacked

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of, sums_at
-from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
+from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of, sums_at, tile_shape, whole_rows
+from coxfield.engine.store import Segments
 from coxfield.kernels.mixture import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
+from coxfield.threads import over_rows
 from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
-from coxfield.engine.weights import whole_rows
+from coxfield.engine.class_sums import whole_rows
 from coxfield.field.chains import FieldSampler, State, draw
 from coxfield.field.edges import CouplingRows, coupling_rows
 

@@ -24,9 +24,10 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from coxfield.engine.weights import over_rows, tile_shape
+from coxfield.engine.class_sums import tile_shape
 from coxfield.field.edges import NO_EDGES, Edges
 from coxfield.kernels.namespace import cross_out
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

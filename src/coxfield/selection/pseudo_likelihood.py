@@ -16,8 +16,7 @@ from scipy.special import log_softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import prior_terms
-from coxfield.engine.weights import COLUMNS, over_rows, whole_rows
+from coxfield.engine.class_sums import COLUMNS, prior_terms, whole_rows
 from coxfield.kernels.distances import feature_units, in_units
 from coxfield.kernels.namespace import rows_of
 from coxfield.kernels.per_class import PerClass
@@ -34,6 +33,7 @@ from coxfield.kernels.sklearn_tree import (
 from coxfield.progress import progress
 from coxfield.selection.grid import class_distance, default_factors, given_factors, length_scale_of, within_bounds
 from coxfield.selection.loo import SelectionPath
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
-from coxfield.engine import weights as blocks
+from coxfield.engine import class_sums as blocks
 from coxfield.engine.store import Labelled
 from coxfield.kernels.per_class import PerClass
 from coxfield.kernels.radial import recognise
