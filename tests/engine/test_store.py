@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled, Segments, Shares, store_bound, store_distributions, store_labels
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 
 RNG = np.random.default_rng(0)

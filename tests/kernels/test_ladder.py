@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.kernels import radial
 from coxfield.kernels.namespace import cross_out
-from coxfield.kernels.protocol import PlainPoints
+from coxfield.kernels.protocol import KernelPoints
 from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING, recognise
 from coxfield.kernels.radial import path_sums as walk
 from tolerances import assert_close, rounding
@@ -135,7 +135,7 @@ def test_a_length_scale_that_is_fixed_stays():
 def test_one_factor_after_the_other_is_the_same_walk(kernel):
     covariance, factors = recognise(kernel, 3), np.array([3.0, 1.0, 0.7])
     bound, sink = covariance.bind(X), Collector(3, 9, 14)
-    tops = PlainPoints.walk(bound.at(QUERIES), bound, factors, OWN, sink)
+    tops = KernelPoints.walk(bound.at(QUERIES), bound, factors, OWN, sink)
     for k, factor in enumerate(factors):
         expected, expected_tops = relative(covariance, factor, QUERIES, X, OWN)
         # `log_tile` may err by what it calls negligible.
@@ -145,7 +145,7 @@ def test_one_factor_after_the_other_is_the_same_walk(kernel):
 
 def test_one_by_one_a_row_that_sees_nobody_gets_nothing():
     bound, sink = recognise(RBF(1.0), 3).bind(X[:1]), Collector(1, 1, 1)
-    tops = PlainPoints.walk(bound, bound, np.ones(1), np.array([0]), sink)
+    tops = KernelPoints.walk(bound, bound, np.ones(1), np.array([0]), sink)
     np.testing.assert_array_equal(sink.values, 0)
     np.testing.assert_array_equal(tops, 0)
 

@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.selection import grid
 from coxfield.selection.grid import check_folds, folds, hide
 from tolerances import assert_close

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import ClassWeights, Group, Part, Store
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance, KernelPoints
+    from coxfield.kernels.protocol import Covariance, KernelPoints, PerClass
 
 # Work in tiles: how large a tile may be, and how threads share the rows.
 #
@@ -263,17 +262,14 @@ class Adder:
     """Shape (factors, sets, rows, classes)."""
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
-        """Add a tile."""
         for weights, sums in zip(self.weights[k], self.sums[k], strict=False):
             weights.add(tile, start, sums)
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        """Add single values of a tile."""
         for weights, sums in zip(self.weights[k], self.sums[k], strict=False):
             weights.add_entries(at, columns, values, sums)
 
     def rescale(self, scale: NDArray) -> None:
-        """Multiply what was added so far."""
         self.sums[...] *= scale[:, None, :, None]
 
 
@@ -340,15 +336,12 @@ class StatedScores:
 
     @property
     def values(self) -> NDArray:
-        """The log probabilities."""
         return self.log_probabilities
 
     @property
     def relative(self) -> NDArray:
-        """The log probabilities."""
         return self.log_probabilities
 
     @property
     def decisions(self) -> NDArray:
-        """Class of largest probability."""
         return self.log_probabilities.argmax(axis=1)

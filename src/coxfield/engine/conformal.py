@@ -24,8 +24,8 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import COLUMNS, LARGEST_LOG, tile_shape
-from coxfield.kernels.distances import TOLERABLE
 from coxfield.kernels.namespace import rows_of, to_numpy
+from coxfield.kernels.protocol import TOLERABLE
 from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ UNITS = 16  # rounding errors of a product or an exponential and what is done wi
 # underflows is out of reach of all that is not, because EXTREME + STEEP < HIGHEST < 700 - STEEP.
 EXTREME, STEEP, HIGHEST = 250.0, 150.0, 450.0
 LOWEST = -1e305  # of log probabilities, so that sums of some of them do not overflow
-FINEST = 24  # halvings of the length scale by which `KernelPoints.imprecise` is asked how precise the distances are
 
 
 def log_without_each(logs: NDArray) -> NDArray:
@@ -133,7 +132,7 @@ def relative_errors(store: Store, queries: Sequence[KernelPoints | None], n: int
     """Bound on the relative rounding error of the class sums of each query.
 
     Sums are taken in the precision of the tiles, over at most one tile at a time. The distances in a tile are wrong by
-    what `imprecise` tells. Rows for which that is too much were summed again with care, and have precise distances.
+    what `error` tells. Rows for which that is too much were summed again with care, and have precise distances.
     """
     found = np.zeros(n)
     for group, points in zip(store.groups, queries, strict=True):
@@ -147,11 +146,7 @@ def relative_errors(store: Store, queries: Sequence[KernelPoints | None], n: int
 
 def distance_errors(points: KernelPoints, columns: KernelPoints) -> NDArray:
     """Bound on the error of the squared distances in the row of each point, but for those that are taken with care."""
-    error = np.zeros(len(points))
-    for halvings in range(FINEST, 0, -1):
-        wrong = points.imprecise(columns, 0.5**halvings)
-        error[wrong] = TOLERABLE * 0.25 ** (halvings - 1)
-    return error
+    return np.minimum(points.error(columns), TOLERABLE)
 
 
 def covariance_errors(points: KernelPoints, blocks: Sequence[KernelPoints]) -> NDArray:

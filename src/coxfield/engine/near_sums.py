@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Store
-    from coxfield.kernels.mixture_ladder import LadderPoints
+    from coxfield.kernels.mixture import LadderPoints
     from coxfield.kernels.radial import RadialPoints
 
 CELL = 512  # points of a cell, at most

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance, KernelPoints
+    from coxfield.kernels.protocol import Covariance, KernelPoints, PerClass
 
 # The weight of each column of a tile for each class: the matrix W of the class sums K W.
 #
@@ -77,17 +76,14 @@ class Segments:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return len(self.weights)
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return len(self.starts)
 
     @property
     def totals(self) -> NDArray:
-        """Sum of the weights of each class."""
         return np.array([weights.sum(dtype=float) for _, weights in self.members()])
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
@@ -126,11 +122,9 @@ class Segments:
         sums += cells.reshape(sums.shape)
 
     def scaled(self, factors: NDArray) -> Segments:
-        """The same classes with other weights."""
         return Segments(self.starts, _products(self.weights, factors))
 
     def without(self, columns: NDArray) -> Segments:
-        """The same classes, with columns that do not count."""
         weights = self.weights.copy()
         weights[columns] = 0
         return Segments(self.starts, weights)
@@ -152,7 +146,6 @@ class Segments:
         return Shares(matrix)
 
     def astype(self, dtype) -> Segments:
-        """The same weights in another precision."""
         return Segments(self.starts, self.weights.astype(dtype))
 
 
@@ -165,21 +158,17 @@ class Shares:
 
     @property
     def n_columns(self) -> int:
-        """Number of columns."""
         return self.matrix.shape[0]
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
         return self.matrix.shape[1]
 
     @property
     def totals(self) -> NDArray:
-        """Sum of the weights of each class."""
         return self.matrix.sum(axis=0, dtype=float)
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
-        """One product of matrices."""
         sums += _product(tile, self.matrix[start : start + tile.shape[1]])
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
@@ -188,11 +177,9 @@ class Shares:
         sums += sparse.csr_array((values, (at, columns)), shape=shape) @ self.matrix
 
     def scaled(self, factors: NDArray) -> Shares:
-        """Every row of the matrix multiplied by a factor."""
         return Shares(_products(self.matrix, factors[:, None]))
 
     def without(self, columns: NDArray) -> Shares:
-        """The same matrix with empty rows."""
         matrix = self.matrix.copy()
         matrix[columns] = 0
         return Shares(matrix)
@@ -203,7 +190,6 @@ class Shares:
         return [(columns, self.matrix[columns, c]) for c, columns in enumerate(found)]
 
     def among(self, columns: NDArray) -> Shares:
-        """Some rows of the matrix."""
         return Shares(self.matrix[columns])
 
 
@@ -251,7 +237,6 @@ class Labelled:
         return np.ones(len(self)) if self.weights is None else self.weights.astype(float)
 
     def under(self, covariances: PerClass[Covariance]) -> Store:
-        """The points, arranged for class sums."""
         return store_labels(self.X, self.y, covariances, self.weights)
 
 

@@ -203,7 +203,8 @@ class _Loudest:
                 step = whole_rows(len(again), len(part.rows), 8, copies=6)
                 for start in range(0, len(again), step):
                     some = slice(start, start + step)
-                    logs = points[some].log_tile(part.points, leave_out=None if own is None else own[some])
+                    logs = points[some].log_tile(part.points)
+                    logs = logs if own is None else cross_out(logs, own[some], 0, -np.inf)
                     self.look_again(part, again[some], logs)
 
     def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Store
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance
+    from coxfield.kernels.protocol import Covariance, PerClass
 
 
 # Scores of many points, part by part, so that somebody can be told how far they are.

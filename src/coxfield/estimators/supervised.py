@@ -23,11 +23,11 @@ from coxfield.estimators.live_data import LiveData
 from coxfield.estimators.reasons import Importance, LabelQuality, Reasons
 from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_parts
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import ALPHAS
 from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
-from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
+from coxfield.kernels.protocol import PerClass, class_kernels, class_values, rows_named
 from coxfield.kernels.radial import check_library, recognise
 from coxfield.kernels.sklearn_tree import rescale
+from coxfield.kernels.transforms import ALPHAS
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
 from coxfield.selection.loo import Search

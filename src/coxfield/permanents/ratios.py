@@ -15,6 +15,7 @@ from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.geometry.window import Quadrature, Window, gauss_legendre
+from coxfield.kernels.namespace import cross_out
 from coxfield.permanents.cyclic import expand
 from coxfield.permanents.exact import insertion_matrix
 from coxfield.permanents.importance import importance_permanent
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance
+    from coxfield.kernels.protocol import Covariance, PerClass
 
 # The two covariances of a permanental Cox process: C-hat for product densities, C-tilde for Janossy densities.
 #
@@ -140,7 +140,8 @@ class ProductKernel:
 
     def _logs(self, X: NDArray, Y: NDArray, leave_out: NDArray | None = None) -> NDArray:
         points = self.covariance.bind(Y)
-        return points.at(X).log_tile(points, leave_out=leave_out) + np.log(2)
+        logs = points.at(X).log_tile(points) + np.log(2)
+        return logs if leave_out is None else cross_out(logs, leave_out, 0, -np.inf)
 
     def matrix(self, X: NDArray) -> NDArray:
         """C-hat of some points, with what the kernel says of a point and itself on the diagonal."""

@@ -17,8 +17,7 @@ from coxfield.field.chains import states
 from coxfield.field.edges import nearest_pairs
 from coxfield.field.mcmc import PROPOSALS, SwendsenWang
 from coxfield.field.solve import find
-from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import bind_precisely
+from coxfield.kernels.protocol import PerClass, bind_precisely
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import free_length_scales, length_unit, rescale, rescale_length, variance_is_free
 from coxfield.progress import progress

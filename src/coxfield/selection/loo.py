@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Group, Labelled, Part
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance, KernelPoints
+    from coxfield.kernels.protocol import Covariance, KernelPoints, PerClass
 
 # The temperature: choosing the signal variance by leave-one-out log loss.
 #

@@ -17,10 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import COLUMNS, prior_terms, whole_rows
-from coxfield.kernels.distances import feature_units, in_units
 from coxfield.kernels.namespace import rows_of
-from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import bind_precisely
+from coxfield.kernels.protocol import PerClass, bind_precisely
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import (
     factorise,
@@ -30,6 +28,7 @@ from coxfield.kernels.sklearn_tree import (
     with_logarithms,
     with_variance,
 )
+from coxfield.kernels.transforms import feature_units, in_units
 from coxfield.progress import progress
 from coxfield.selection.grid import class_distance, default_factors, given_factors, length_scale_of, within_bounds
 from coxfield.selection.loo import SelectionPath
@@ -103,7 +102,7 @@ def pseudo_likelihood(
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield.engine.store import Labelled
-    >>> from coxfield.kernels.per_class import PerClass
+    >>> from coxfield.kernels.protocol import PerClass
     >>> from coxfield.kernels.radial import recognise
     >>> labelled = Labelled(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1]), 2)
     >>> covariances = PerClass.shared_by(recognise(RBF(0.01), 1), 2)
@@ -448,7 +447,7 @@ def learn(labelled: Labelled, kernels: PerClass, mean: NDArray, *, learn_mean: b
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield.engine.store import Labelled
-    >>> from coxfield.kernels.per_class import PerClass
+    >>> from coxfield.kernels.protocol import PerClass
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 2
     >>> X = rng.normal(size=(60, 2)) + 2 * y[:, None] * [1, 0]  # the second feature says nothing

@@ -12,7 +12,7 @@ from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
 from coxfield.engine import class_sums as blocks
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection import pseudo_likelihood as learning
 from coxfield.selection import pseudo_likelihood as module
