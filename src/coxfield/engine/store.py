@@ -35,16 +35,8 @@ class ClassWeights(Protocol):
     """What class sums need from the weights; the classes are those of one group, numbered from 0."""
 
     @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-
-    @property
     def n_classes(self) -> int:
         """Number of classes."""
-
-    @property
-    def totals(self) -> NDArray:
-        """Sum of the weights of each class."""
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
         """Add to `sums` the weighted sums of a tile over each class; `start` is the first column of the tile."""
@@ -81,10 +73,6 @@ class Segments:
     @property
     def n_classes(self) -> int:
         return len(self.starts)
-
-    @property
-    def totals(self) -> NDArray:
-        return np.array([weights.sum(dtype=float) for _, weights in self.members()])
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
         """One product with a vector for each class in the tile."""
@@ -157,23 +145,15 @@ class Shares:
     """Shape (n_columns, n_classes)."""
 
     @property
-    def n_columns(self) -> int:
-        return self.matrix.shape[0]
-
-    @property
     def n_classes(self) -> int:
         return self.matrix.shape[1]
-
-    @property
-    def totals(self) -> NDArray:
-        return self.matrix.sum(axis=0, dtype=float)
 
     def add(self, tile: NDArray, start: int, sums: NDArray) -> None:
         sums += _product(tile, self.matrix[start : start + tile.shape[1]])
 
     def add_entries(self, at: NDArray, columns: NDArray, values: NDArray, sums: NDArray) -> None:
         """One product with a sparse matrix."""
-        shape = len(sums), self.n_columns
+        shape = len(sums), len(self.matrix)
         sums += sparse.csr_array((values, (at, columns)), shape=shape) @ self.matrix
 
     def scaled(self, factors: NDArray) -> Shares:

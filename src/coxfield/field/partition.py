@@ -21,8 +21,8 @@ from scipy.special import expit, logsumexp
 
 from coxfield.field.chains import FieldSampler
 from coxfield.field.edges import coupling_rows
-from coxfield.field.mcmc import Gibbs, SwendsenWang
 from coxfield.field.potts import check_labels
+from coxfield.field.samplers import Gibbs, SwendsenWang
 from coxfield.kernels.protocol import values
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, logs_of

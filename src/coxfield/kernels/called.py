@@ -11,7 +11,7 @@ from scipy import sparse
 
 from coxfield import threads
 from coxfield.kernels.namespace import stacked
-from coxfield.kernels.protocol import KernelPoints, Path, values
+from coxfield.kernels.protocol import Covariance, KernelPoints, Path, values
 from coxfield.kernels.sklearn_tree import check_nonnegative, diagonal_of, gradient_of, rescale, values_of
 from coxfield.kernels.transforms import feature_sizes, in_units
 from coxfield.utils.numbers import logs_of, ordinary, power_of_two
@@ -22,23 +22,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process import kernels
 
-    from coxfield.kernels.protocol import Covariance
 
 ROWS_PER_CALL = 64  # rows evaluated together for listed pairs
 
 
 @dataclass(frozen=True)
-class Called:
+class Called(Covariance):
     """A kernel that can only be called."""
 
     kernel: kernels.Kernel
 
     def bind(self, X, rows: NDArray | None = None) -> CalledPoints:
         return CalledPoints(self, X if rows is None else X[rows])
-
-    def diagonal(self, X) -> NDArray:
-        """C(x, x) for each row, by the kernel's own `diag`."""
-        return diagonal_of(self.kernel, X)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Called:
         return Called(rescale(self.kernel, length, variance))
@@ -79,7 +74,7 @@ class CalledPoints(KernelPoints):
         return CalledPoints(self.covariance.rescaled(length, variance), self.X)
 
     def diagonal(self) -> NDArray:
-        return self.covariance.diagonal(self.X)
+        return diagonal_of(self.covariance.kernel, self.X)
 
     def tile(self, columns: CalledPoints, out: NDArray | None = None) -> NDArray:
         return values_of(self.covariance.kernel, self.X, columns.X)
@@ -278,7 +273,7 @@ def _projected(Z):
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Covariance):
     """Couplings between the nodes of a graph. A node is given by its row number, in an array of one column.
 
     C(x, x) is 0. All classes share it, so it would be the same constant in the energy of every labelling.
@@ -301,9 +296,6 @@ class Graph:
 
     def bind(self, X, rows: NDArray | None = None) -> GraphPoints:
         return GraphPoints(self, _numbers(X if rows is None else X[rows]))
-
-    def diagonal(self, X) -> NDArray:
-        return np.zeros(len(X))
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Graph:
         """The couplings multiplied by the variance. A graph has no length scale."""

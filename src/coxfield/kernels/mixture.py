@@ -21,7 +21,7 @@ from sklearn.utils import gen_batches
 from coxfield.kernels.called import CalledSums
 from coxfield.kernels.distances import Stretch
 from coxfield.kernels.namespace import Library, at_home, cross_out, is_foreign, like, rows_of, to_numpy
-from coxfield.kernels.protocol import LARGEST_LOG, KernelPoints, LogSums, Path, values
+from coxfield.kernels.protocol import LARGEST_LOG, Covariance, KernelPoints, LogSums, Path, values
 from coxfield.kernels.radial import RadialPoints
 from coxfield.kernels.sklearn_tree import length_unit, rescale_length
 from coxfield.kernels.transforms import correction, reindexed
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-
-    from coxfield.kernels.protocol import Covariance
 
 
 def inverse(log_divisor: NDArray) -> NDArray:
@@ -533,7 +531,7 @@ class MixturePoints(KernelPoints):
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Covariance):
     """A sum of members, with the reference points of their densities; `Covariance` says what the methods are for."""
 
     ladders: tuple[Ladder, ...]
@@ -675,9 +673,6 @@ class Mixture:
 
     def reference(self, k: int) -> LadderPoints:
         return self._reference[k]
-
-    def diagonal(self, X) -> NDArray:
-        return self.bind(X).diagonal()
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Mixture:
         """All length scales and all weights multiplied; other length scales have other densities."""

@@ -29,28 +29,32 @@ if TYPE_CHECKING:
 TOLERABLE = 0.03  # an error in a squared distance; if it may be larger, distances are computed again with care
 
 
-class Covariance(Protocol):
+class Covariance:
     """A covariance function C(x, x')."""
 
-    @property
-    def kernel(self) -> Any:
-        """The object that users see: a kernel of scikit-learn, or the covariance itself."""
+    kernel: Any
+    """The object that users see: a kernel of scikit-learn, or the covariance itself."""
 
-    def bind(self, X, rows: NDArray | None = None) -> KernelPoints:
-        """Hold rows of X, all by default, in the form from which values are computed."""
+    def bind(self, X, rows: NDArray | None = None) -> Any:
+        """`KernelPoints`: rows of X, all by default, in the form from which values are computed."""
+        raise NotImplementedError
 
     def diagonal(self, X) -> NDArray:
         """C(x, x) for each row; one entry stands for all rows of a stationary covariance."""
+        return self.bind(X).diagonal()
 
-    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Covariance:
+    def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Any:
         """The covariance with its free length scales and its signal variance multiplied."""
+        raise NotImplementedError
 
     @property
     def stationary(self) -> bool:
         """Whether only x - x' counts. Then C(x, x) is the same for all points."""
+        raise NotImplementedError
 
     def check_nonnegative(self) -> None:
         """Raise ValueError if the covariance may take negative values, which Theorem 2 does not allow."""
+        raise NotImplementedError
 
 
 class KernelPoints:

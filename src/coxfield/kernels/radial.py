@@ -41,7 +41,7 @@ from coxfield.kernels.namespace import (
     stacked,
     to_numpy,
 )
-from coxfield.kernels.protocol import KernelPoints, Path
+from coxfield.kernels.protocol import Covariance, KernelPoints, Path
 from coxfield.kernels.sklearn_tree import (
     check_hyperparameters,
     check_kernel,
@@ -60,11 +60,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.kernels.distances import Points, Profile
-    from coxfield.kernels.protocol import Covariance, Sink
+    from coxfield.kernels.protocol import Sink
 
 
 @dataclass(frozen=True)
-class Radial:
+class Radial(Covariance):
     """A profile of scaled distances, from a product of constants with one RBF, Matern or RationalQuadratic."""
 
     kernel: kernels.Kernel
@@ -251,23 +251,11 @@ class _Distances:
         )
 
 
-def path_sums(rows: RadialPoints, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-    """See `KernelPoints.walk`. It is fastest from long to short and where each factor is the last over sqrt(2)."""
-    covariance = rows.covariance
-    if not free_length_scales(covariance.kernel):  # length scales that the user has fixed stay
-        factors = np.ones(len(factors))
-    limit = np.square(ORDINARY[rows.dtype])
-    moderate = rows.points.farthest <= limit and columns.points.farthest <= limit and not rows.exact
-    scores = isinstance(covariance.profile, SquaredExponential) and moderate
-    source: Any = _Scores(rows.points, columns.points, factors) if scores else _Distances(rows, columns, factors)
-    squared = squares_of_last(covariance.profile, factors)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        tops = _summed(source, squared, len(rows), len(columns), rows, leave_out, sink)
-    return tops + np.log(covariance.variance)
-
-
-def _summed(source, squared: NDArray, n: int, n_columns: int, rows, leave_out: NDArray, sink: Sink) -> NDArray:
+def _summed(
+    source, squared: NDArray, rows: RadialPoints, columns: RadialPoints, leave_out: NDArray, sink: Sink
+) -> NDArray:
     """Hand all tiles to the sink, and return the logarithms of what their rows were divided by."""
+    n, n_columns = len(rows), len(columns)
     dense = not rows.library.foreign and not sparse.issparse(rows.points.coordinates) and not rows.exact
     rooms = [np.empty(n * min(COLUMNS, n_columns), rows.dtype) for _ in range(1 + (len(squared) > 1))] if dense else []
     best, tops = np.full(n, -np.inf), np.full((len(squared), n), LOWEST)
@@ -521,7 +509,18 @@ class RadialPoints(KernelPoints):
         return [Path(self, columns, np.ones(1), [[weights]])]
 
     def walk(self, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-        return path_sums(self, columns, factors, leave_out, sink)
+        """It is fastest from long to short and where each factor is the last over sqrt(2)."""
+        covariance = self.covariance
+        if not free_length_scales(covariance.kernel):  # length scales that the user has fixed stay
+            factors = np.ones(len(factors))
+        limit = np.square(ORDINARY[self.dtype])
+        moderate = self.points.farthest <= limit and columns.points.farthest <= limit and not self.exact
+        scores = isinstance(covariance.profile, SquaredExponential) and moderate
+        source: Any = _Scores(self.points, columns.points, factors) if scores else _Distances(self, columns, factors)
+        squared = squares_of_last(covariance.profile, factors)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            tops = _summed(source, squared, self, columns, leave_out, sink)
+        return tops + np.log(covariance.variance)
 
     def log_tiles_at(self, columns: RadialPoints, factors: NDArray) -> Iterator[NDArray]:
         """All factors from one matrix of precise distances."""

@@ -15,7 +15,7 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.field.chains import states
 from coxfield.field.edges import nearest_pairs
-from coxfield.field.mcmc import PROPOSALS, SwendsenWang
+from coxfield.field.samplers import PROPOSALS, SwendsenWang
 from coxfield.field.solve import find
 from coxfield.kernels.protocol import PerClass, bind_precisely
 from coxfield.kernels.radial import recognise
