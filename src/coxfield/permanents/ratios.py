@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 #           - \hat c(x)' V^{1/2} (1 + V^{1/2} \hat C[z] V^{1/2})^{-1} V^{1/2} \hat c(x'),
 #
 # which sums the eigen-expansion without dividing by small eigenvalues. It makes sense outside the window too: there,
-# the
-# density asks for a point and says nothing of others.
+# the density asks for a point and says nothing of others.
 
 
 WIDEST = 1e80  # of a side of the window, or its inverse: the product of three is still a number

@@ -249,12 +249,6 @@ def length_scale_of(kernels: Sequence) -> float:
 # Folds of the labelled points, for cross validation that uses all other points too.
 
 
-def check_folds(n_folds) -> None:
-    """Refuse a number of folds that is not an integer of at least 2."""
-    if not isinstance(n_folds, int | np.integer) or n_folds < 2:
-        raise ValueError(f"n_folds must be an integer of at least 2, got {n_folds!r}")
-
-
 def folds(codes: NDArray, n_folds: int) -> list[NDArray]:
     """Rows to hide together. Labelled rows are distributed class by class, so that every fold has its share of each.
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 # The temperature: choosing the signal variance by leave-one-out log loss.
 #
-# Multiplying the covariance by v changes every probability, but not the arg-max (section 'Parameters'). The log loss
-# of
+# Multiplying the covariance by v changes every probability, but not the arg-max (section 'Parameters'). The log loss of
 # softmax(mu + v G) is convex in v, so its derivative changes sign once.
 
 

@@ -45,11 +45,10 @@ if TYPE_CHECKING:
 
 # The log pseudo-likelihood and its derivatives, in one pass over the pairs.
 #
-# The pseudo-likelihood is the product of the leave-one-out predictive probabilities. With the residuals
-# R_ji = w_j ([y_j = i] - p_ji), the derivative of its logarithm by any parameter t is the sum of R_ji dF_ji/dt over
-# points j and classes i. The derivative of a class sum is the class sum of the derivative of the covariance. So a
-# block
-# of rows gives sums, probabilities and derivatives together.
+# The pseudo-likelihood is the product of the leave-one-out predictive probabilities. With the residuals R_ji = w_j
+# ([y_j = i] - p_ji), the derivative of its logarithm by any parameter t is the sum of R_ji dF_ji/dt over points j and
+# classes i. The derivative of a class sum is the class sum of the derivative of the covariance. So a block of rows
+# gives sums, probabilities and derivatives together.
 
 
 @dataclass(frozen=True)
