@@ -44,6 +44,8 @@ UNITS = 16  # rounding errors of a product or an exponential and what is done wi
 # underflows is out of reach of all that is not, because EXTREME + STEEP < HIGHEST < 700 - STEEP.
 EXTREME, STEEP, HIGHEST = 250.0, 150.0, 450.0
 LOWEST = -1e305  # of log probabilities, so that sums of some of them do not overflow
+# Bounds of errors are rounded up to one of these, so that their last digits, which no two CPUs share, decide nothing.
+STEPS = TOLERABLE * 0.25 ** np.arange(24.0, -1, -1)
 
 
 def log_without_each(logs: NDArray) -> NDArray:
@@ -146,7 +148,9 @@ def relative_errors(store: Store, queries: Sequence[KernelPoints | None], n: int
 
 def distance_errors(points: KernelPoints, columns: KernelPoints) -> NDArray:
     """Bound on the error of the squared distances in the row of each point, but for those that are taken with care."""
-    return np.minimum(points.error(columns), TOLERABLE)
+    error = points.error(columns)
+    above = np.searchsorted(STEPS, error)
+    return np.where(above, STEPS[np.minimum(above, len(STEPS) - 1)], 0.0)
 
 
 def covariance_errors(points: KernelPoints, blocks: Sequence[KernelPoints]) -> NDArray:
