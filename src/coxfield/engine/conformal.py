@@ -231,18 +231,18 @@ def count_worse(
         counts = _Counts(calibrators.classes, against[some], errors[some], found[some], per_class)
         room = np.empty((height, len(columns)), queries.dtype)
         for block, batches in blocks:
-            tile, careful = to_numpy(block.tile(columns, room[: len(block)])), block.imprecise(columns)
+            tile, wrong = to_numpy(block.tile(columns, room[: len(block)])), block.imprecise(columns)
             for batch in batches:
-                counts.add(batch, _covariances(block, columns, tile, careful, batch.rows))
+                counts.add(batch, _covariances(block, columns, tile, wrong, batch.rows))
 
     over_rows(work, n, step, done, serial=queries.library.foreign)
     return found
 
 
-def _covariances(block: KernelPoints, columns: KernelPoints, tile: NDArray, careful: NDArray, rows: NDArray) -> NDArray:
+def _covariances(block: KernelPoints, columns: KernelPoints, tile: NDArray, wrong: NDArray, rows: NDArray) -> NDArray:
     """Some rows of a tile as covariances in double precision, those that are imprecise computed again."""
     values = tile[rows].astype(float, copy=False)
-    again = np.flatnonzero(careful[rows])
+    again = np.flatnonzero(wrong[rows])
     if again.size:
         values[again] = np.exp(np.minimum(block[rows[again]].log_tile(columns), LARGEST_LOG))
     return values
