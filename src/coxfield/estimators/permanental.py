@@ -23,7 +23,7 @@ from coxfield.kernels.protocol import class_kernels, class_values, rows_named
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import SMALLEST, check_cycles
-from coxfield.permanents.exact import LARGEST
+from coxfield.permanents.permanent import LARGEST
 from coxfield.permanents.ratios import ProductKernel, check_window, fit_class, local_kernel, log_ratios, loo_path
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, finer_factors, length_scale_of

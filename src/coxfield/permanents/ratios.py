@@ -17,8 +17,7 @@ from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.geometry.window import Quadrature, Window, gauss_legendre
 from coxfield.kernels.namespace import cross_out
 from coxfield.permanents.cyclic import expand
-from coxfield.permanents.exact import insertion_matrix
-from coxfield.permanents.importance import importance_permanent
+from coxfield.permanents.permanent import importance_permanent, insertion_matrix
 from coxfield.progress import progress
 from coxfield.selection.loo import SelectionPath
 from coxfield.utils.numbers import logs_of
