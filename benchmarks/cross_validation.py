@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from benchmarks.harness import Row, images, seconds, show
 from coxfield.datasets import make_double_helix
 from coxfield.field import LabelField, map_labels
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection.few_labels import cv_path
 

@@ -16,7 +16,7 @@ from coxfield import LGCPClassifier
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_bound
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.selection.mixture import learn, loo_members
 from coxfield_paper.studies.data_sets import load
 

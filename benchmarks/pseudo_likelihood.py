@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF
 from benchmarks.harness import Row, peak_megabytes, seconds, show
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection.pseudo_likelihood import pseudo_likelihood
 

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF
 from threadpoolctl import threadpool_limits
 
 from benchmarks.harness import seconds
-from coxfield.field import Gibbs, LabelField, SwendsenWang, mcmc, sample
+from coxfield.field import Gibbs, LabelField, SwendsenWang, sample, samplers
 from coxfield.field.chains import effective_sample_size, r_hat
 
 console = Console(width=120)
@@ -114,8 +114,10 @@ def beside_scipy(repeats=200):
     for n in (40, 400, 1000):
         bonds, times = rng.integers(n, size=(2, n)), []
         for few in (np.inf, -1):
-            with patch.object(mcmc, "FEW", few):
-                times.append(1e3 * seconds(lambda bonds=bonds, n=n: [mcmc.clusters(bonds, n) for _ in range(repeats)]))
+            with patch.object(samplers, "FEW", few):
+                times.append(
+                    1e3 * seconds(lambda bonds=bonds, n=n: [samplers.clusters(bonds, n) for _ in range(repeats)])
+                )
         ours, scipy = (taken / repeats for taken in times)
         console.print(
             f"Clusters of {n} nodes and {n} bonds: {ours:.2f} ms, by SciPy {scipy:.2f} ms, ratio {ours / scipy:.2f}"

@@ -22,9 +22,9 @@ from sklearn.model_selection import train_test_split
 from benchmarks.harness import console
 from benchmarks.many_rows import mixtures
 from coxfield import LGCPClassifier
+from coxfield.calibration import reliability
 from coxfield.datasets import DatasetUnavailableError
 from coxfield.datasets.fetch import data_folder
-from coxfield.evaluation.calibration import reliability
 from coxfield.selection.mixture import bank as banks
 from coxfield.selection.mixture import learn
 from coxfield_paper.studies.data_sets import load

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coxfield.kernels.protocol import PlainPoints
+from coxfield.kernels.protocol import KernelPoints
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SumCovariance:
 
 
 @dataclass(frozen=True)
-class SumPoints(PlainPoints):
+class SumPoints(KernelPoints):
     covariance: SumCovariance
     members: tuple
 
@@ -79,11 +79,11 @@ class SumPoints(PlainPoints):
     def tile(self, columns, out=None):
         return sum(w * tile for w, tile in self._with(columns, lambda a, b: a.tile(b)))
 
-    def imprecise(self, columns, factor=1.0):
-        return np.any([wrong for _, wrong in self._with(columns, lambda a, b: a.imprecise(b, factor))], axis=0)
+    def error(self, columns):
+        return np.max([error for _, error in self._with(columns, lambda a, b: a.error(b))], axis=0)
 
-    def log_tile(self, columns, *, leave_out=None):
-        logs = self._with(columns, lambda a, b: a.log_tile(b, leave_out=leave_out))
+    def log_tile(self, columns):
+        logs = self._with(columns, lambda a, b: a.log_tile(b))
         return np.logaddexp.reduce([np.log(w) + of for w, of in logs])
 
     def pairs(self, rows, columns, of_columns):
@@ -122,7 +122,7 @@ class RowCovariance:
 
 
 @dataclass(frozen=True)
-class RowPoints(PlainPoints):
+class RowPoints(KernelPoints):
     covariance: RowCovariance
     rows: np.ndarray
     dtype = np.dtype(float)

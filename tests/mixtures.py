@@ -4,8 +4,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import Ladder
+from coxfield.kernels.mixture import Ladder, Mixture
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.transforms import Whitening
 from coxfield.selection.mixture.concave import Problem

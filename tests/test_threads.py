@@ -1,6 +1,9 @@
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import joblib
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -85,3 +88,68 @@ def test_more_steps_at_once_when_asked():
 def test_all_processors():
     with threads.use(-1):
         assert threads.count() == joblib.cpu_count()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize(("n", "step"), [(0, 5), (1, 5), (5, 5), (23, 5), (23, 1), (23, 100)])
+def test_every_row_is_worked_on_once(n, step, count):
+    visits, heard = np.zeros(n, int), []
+
+    def work(rows):
+        assert rows.stop - rows.start <= step
+        visits[rows] += 1
+
+    with threads.use(count):
+        threads.over_rows(work, n, step, heard.append)
+    np.testing.assert_array_equal(visits, 1)
+    assert sum(heard) == n
+
+
+def test_inside_threads_the_blas_takes_one():
+    inside = []
+
+    with threadpool_limits(2, user_api="blas"), threads.use(2):
+        before = of_the_blas()
+        threads.over_rows(lambda _: inside.extend(of_the_blas()), 4, 1)
+        assert of_the_blas() == before
+    assert set(inside) <= {1}
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_goes_wrong_in_a_thread_is_heard(count):
+    def work(rows):
+        if rows.start == 6:
+            raise ZeroDivisionError("row six")
+
+    with threads.use(count), pytest.raises(ZeroDivisionError, match="row six"):
+        threads.over_rows(work, 10, 2)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_as_many_threads_work_as_may(count):
+    meeting = threading.Barrier(count, timeout=10)
+    with threads.use(count):
+        threads.over_rows(lambda rows: meeting.wait(), 3 * count, 3)  # each slice waits until all threads are there
+
+
+def test_the_threads_of_a_matrix_product_are_counted_before_the_blas_is_limited(monkeypatch):
+    info = {"num_threads": 2}
+    monkeypatch.setattr(threads, "_controller", lambda api: Counter(info))
+    meeting = threading.Barrier(2, timeout=10)
+    threads.over_rows(lambda rows: meeting.wait(), 2, 1)
+
+
+class Counter:
+    """A BLAS of two threads that can be limited."""
+
+    def __init__(self, info):
+        self._info = info
+
+    def info(self):
+        return [self._info]
+
+    @contextmanager
+    def limit(self, limits):
+        before, self._info["num_threads"] = self._info["num_threads"], limits
+        yield
+        self._info["num_threads"] = before

@@ -37,7 +37,7 @@ MUTANTS = (
     Mutant("field/mincut", " + float(omitted[x].sum())", "", "field"),
     Mutant("graphs/spectrum", "-self.time / 2 * np.maximum", "-self.time * np.maximum", "graphs/test_spectrum.py"),
     Mutant("kernels/distances", "own + np.minimum(b.farthest, reach)", "own", "kernels"),
-    Mutant("kernels/mixture_ladder", "return np.logaddexp(others, own)", "return others", "kernels"),
+    Mutant("kernels/mixture", "return np.logaddexp(others, own)", "return others", "kernels"),
     Mutant("kernels/radial", ".log_of(scaled) + np.log(covariance.variance)", ".log_of(scaled)", "kernels"),
     Mutant(
         "selection/mixture/concave",

@@ -6,6 +6,7 @@ function takes a number of threads.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -18,7 +19,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _CHOSEN: ContextVar[int | None] = ContextVar("coxfield_threads", default=None)
 
@@ -112,6 +113,28 @@ class _OneEach:
 
 
 one_each = _OneEach()
+
+
+def over_rows(work: Callable[[slice], None], n_rows: int, step: int, done=None, *, serial: bool = False) -> None:
+    """Call `work` on slices of rows, in several threads; after each slice call `done` with its number of rows.
+
+    `serial` says that the work has its own threads, such as that of another array library.
+    """
+    slices = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+    def run(part: slice) -> None:
+        work(part)
+        if done is not None:
+            done(part.stop - part.start)
+
+    workers = count()  # before the limit on the BLAS, which may be what it goes by
+    if len(slices) <= 1 or workers == 1 or serial:
+        for part in slices:
+            run(part)
+        return
+    with one_each(), ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(run, slices):
+            pass
 
 
 def limit(threads: int, user_api: str = "blas"):

@@ -16,7 +16,7 @@ from coxfield.dask.leave_one_out import (
 )
 from coxfield.dask.pair_sums import Block, Model
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection.loo import loo_log_sums
 from shard_cases import N, points

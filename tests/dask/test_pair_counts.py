@@ -6,7 +6,7 @@ from coxfield.dask.chunks import Form
 from coxfield.dask.pair_sums import Block, Counts, Fits, Model, Partial, fits, joined_counts, pair_counts
 from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.engine.conformal import odds_against, slack
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from shard_cases import N, points
 

@@ -15,8 +15,7 @@ from coxfield.dask.pair_sums import (
 from coxfield.dask.shards import read
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_labels
-from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import LogSums
+from coxfield.kernels.protocol import LogSums, PerClass
 from coxfield.kernels.radial import recognise
 from shard_cases import N, points
 from tolerances import assert_close

@@ -7,7 +7,7 @@ from coxfield.dask import DaskLGCPClassifier, shards
 from coxfield.dask.chunks import Form
 from coxfield.dask.shards import Piece, Shards
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.selection.grid import class_distance
 from shard_cases import N, chunked, points
 from tolerances import assert_close

@@ -10,8 +10,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "coxfield"
 PAPER = ROOT / "paper" / "src" / "coxfield_paper"
 FREE = {"threads", "progress"}  # modules at the root that every room may use
+# Other modules at the root are rooms of one file.
+ALONE = [path for path in SOURCE.glob("*.py") if path.stem not in FREE and not path.stem.startswith("_")]
 HOMES = {"LGCPClassifier": "estimators", "SLGCPClassifier": "estimators", "PermanentalClassifier": "estimators"}
-ALIASES = {"calibration": "evaluation"}
 START: dict[str, list[str]] = {"coxfield": [], "coxfield_paper": ["coxfield_paper"]}
 
 
@@ -29,10 +30,9 @@ def room_of(module):
         return "/".join(parts[:2]) if (PAPER / parts[1]).is_dir() else None
     if parts[0] in HOMES:
         return HOMES[parts[0]]
-    parts[0] = ALIASES.get(parts[0], parts[0])
     if parts[0] == "apps":
         return "/".join(parts[:2]) if len(parts) > 1 else None
-    return parts[0] if (SOURCE / parts[0]).is_dir() else None
+    return parts[0] if (SOURCE / parts[0]).is_dir() or SOURCE / f"{parts[0]}.py" in ALONE else None
 
 
 def imported(path):
@@ -48,7 +48,7 @@ def imported(path):
 
 def files():
     """Room -> its files."""
-    found = {}
+    found = {path.stem: [path] for path in ALONE}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).parts
         room = "/".join(parts[:2]) if parts[0] == "apps" and len(parts) > 2 else parts[0]

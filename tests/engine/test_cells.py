@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield import threads
 from coxfield.engine.cells import Cells, has_cells, near_log_others, sampled_rows
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture_ladder import log_densities
+from coxfield.kernels.mixture import log_densities
 from coxfield.selection.mixture.bank import bank_of
 from tolerances import assert_close
 

@@ -9,10 +9,10 @@ from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield import threads
-from coxfield.engine import weights as blocks
+from coxfield.engine import class_sums as blocks
 from coxfield.engine.class_sums import ClassSums, Scores, StatedScores, class_sums, prior_terms
 from coxfield.engine.store import store_labels
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from reference import class_scores
 from strategies import RECOGNISED, UNRECOGNISED, labelled_points

@@ -19,7 +19,7 @@ from coxfield.engine.conformal import (
     slack,
 )
 from coxfield.engine.store import store_labels
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from tolerances import assert_close, rounding
 

@@ -6,9 +6,8 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.engine.class_sums import class_sums
-from coxfield.engine.store import Labelled, store_bound, store_distributions, store_labels
-from coxfield.engine.weights import Segments, Shares
-from coxfield.kernels.per_class import PerClass
+from coxfield.engine.store import Labelled, Segments, Shares, store_bound, store_distributions, store_labels
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 
 RNG = np.random.default_rng(0)

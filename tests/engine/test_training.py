@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import GONE, store_labels
 from coxfield.engine.training import ALIKE, Block, Training, TrainingRows
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from tolerances import assert_close
 

@@ -1,7 +1,5 @@
 """Weights of columns for each class, and tiles of a size that fits."""
 
-import threading
-from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -9,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import config_context
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from coxfield import threads
-from coxfield.engine import weights
-from coxfield.engine import weights as module
-from coxfield.engine.weights import Segments, Shares
+from coxfield.engine import class_sums as tiles
+from coxfield.engine import store as module
+from coxfield.engine.store import Segments, Shares
 
 RNG = np.random.default_rng(0)
 CODES = np.sort(RNG.integers(5, size=40))
@@ -49,10 +46,9 @@ def test_single_entries_count_like_tiles(case):
     np.testing.assert_allclose(sums, tile @ matrix, atol=1e-13)
 
 
-def test_totals_and_members(case):
+def test_members(case):
     weights, matrix = case
-    np.testing.assert_allclose(weights.totals, matrix.sum(axis=0))
-    assert (weights.n_columns, weights.n_classes) == matrix.shape
+    assert weights.n_classes == matrix.shape[1]
     for c, (columns, own) in enumerate(weights.members()):
         found = np.zeros(40)
         found[columns] = own
@@ -90,92 +86,24 @@ sizes = st.integers(1, 10**9)
 def test_no_block_exceeds_the_working_memory(n, columns, itemsize, count, memory):
     allowed = memory * 2**20
     with config_context(working_memory=memory), threads.use(count):
-        rows, width = weights.tile_shape(n, columns, itemsize)
+        rows, width = tiles.tile_shape(n, columns, itemsize)
         assert rows * width == 1 or rows * width * itemsize * count <= allowed
         assert 1 <= rows <= n
         assert 1 <= width <= columns
-        whole = weights.whole_rows(n, columns, itemsize, copies=3)
+        whole = tiles.whole_rows(n, columns, itemsize, copies=3)
         assert whole == 1 or whole * columns * itemsize * count * 3 <= allowed
         assert 1 <= whole <= n
 
 
 def test_much_work_has_a_tile_for_every_thread_and_little_work_is_not_cut():
     with threads.use(4):
-        assert weights.tile_shape(400, 10_000, 8)[0] == 100
-        assert weights.tile_shape(400, 1000, 8)[0] == 400
-        assert weights.whole_rows(400, 1000, 8) == 100
+        assert tiles.tile_shape(400, 10_000, 8)[0] == 100
+        assert tiles.tile_shape(400, 1000, 8)[0] == 400
+        assert tiles.whole_rows(400, 1000, 8) == 100
 
 
 def test_many_columns_leave_fewer_whole_rows():
     with threads.use(1), config_context(working_memory=10**6):
-        few, many = (weights.whole_rows(10**6, columns, 8) for columns in (1000, 10**6))
-    assert few == weights.ROWS
-    assert many == 16 * weights.ROWS * weights.COLUMNS // 10**6
-
-
-@pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize(("n", "step"), [(0, 5), (1, 5), (5, 5), (23, 5), (23, 1), (23, 100)])
-def test_every_row_is_worked_on_once(n, step, count):
-    visits, heard = np.zeros(n, int), []
-
-    def work(rows):
-        assert rows.stop - rows.start <= step
-        visits[rows] += 1
-
-    with threads.use(count):
-        weights.over_rows(work, n, step, heard.append)
-    np.testing.assert_array_equal(visits, 1)
-    assert sum(heard) == n
-
-
-def test_inside_threads_the_blas_takes_one():
-    inside = []
-
-    def blas():
-        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-
-    with threadpool_limits(2, user_api="blas"), threads.use(2):
-        before = blas()
-        weights.over_rows(lambda _: inside.extend(blas()), 4, 1)
-        assert blas() == before
-    assert set(inside) <= {1}
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_what_goes_wrong_in_a_thread_is_heard(count):
-    def work(rows):
-        if rows.start == 6:
-            raise ZeroDivisionError("row six")
-
-    with threads.use(count), pytest.raises(ZeroDivisionError, match="row six"):
-        weights.over_rows(work, 10, 2)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_as_many_threads_work_as_may(count):
-    meeting = threading.Barrier(count, timeout=10)
-    with threads.use(count):
-        weights.over_rows(lambda rows: meeting.wait(), 3 * count, 3)  # each slice waits until all threads are there
-
-
-def test_the_threads_of_a_matrix_product_are_counted_before_the_blas_is_limited(monkeypatch):
-    info = {"num_threads": 2}
-    monkeypatch.setattr(threads, "_controller", lambda api: Counter(info))
-    meeting = threading.Barrier(2, timeout=10)
-    weights.over_rows(lambda rows: meeting.wait(), 2, 1)
-
-
-class Counter:
-    """A BLAS of two threads that can be limited."""
-
-    def __init__(self, info):
-        self._info = info
-
-    def info(self):
-        return [self._info]
-
-    @contextmanager
-    def limit(self, limits):
-        before, self._info["num_threads"] = self._info["num_threads"], limits
-        yield
-        self._info["num_threads"] = before
+        few, many = (tiles.whole_rows(10**6, columns, 8) for columns in (1000, 10**6))
+    assert few == tiles.ROWS
+    assert many == 16 * tiles.ROWS * tiles.COLUMNS // 10**6

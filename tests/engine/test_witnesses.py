@@ -10,7 +10,7 @@ from coxfield import threads
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_distributions, store_labels
 from coxfield.engine.witnesses import RUN, _candidates, _keep, witnesses
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from tolerances import assert_close
 

@@ -26,7 +26,7 @@ from coxfield.estimators.validation import (
     separate_labels,
     shown_kernel,
 )
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 
 X = np.zeros((4, 2))
 KNOWN = [True, False, True, False]

@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from covariance_doubles import RowCovariance, SumCovariance
 from coxfield import LGCPClassifier, PermanentalClassifier, SLGCPClassifier
-from coxfield.kernels.mixture_ladder import Member
 from coxfield.kernels.radial import recognise
+from coxfield.kernels.transforms import Member
 
 RNG = np.random.default_rng(0)
 Y = np.array(["a", "b", "c"])[np.arange(30) % 3]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield import SLGCPClassifier
-from coxfield.engine.weights import Segments, Shares
+from coxfield.engine.store import Segments, Shares
 from reference import kernel_value, softmax
 from tolerances import assert_close
 

@@ -18,7 +18,7 @@ from coxfield.field.potts import (
     number_of_classes,
     unary_costs,
 )
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 
 X = np.zeros((4, 2))
 

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from coxfield.engine import weights
-from coxfield.field import Gibbs, SwendsenWang, edges, mcmc, sample
+from coxfield.engine import class_sums
+from coxfield.field import Gibbs, SwendsenWang, edges, sample, samplers
 from coxfield.field.chains import State
-from coxfield.field.mcmc import clusters
+from coxfield.field.samplers import clusters
 from coxfield_paper.studies.samplers import FIELDS, exact_marginals, random_field, standard_deviations
 from field import random_fields as reference
 from tolerances import assert_same_decisions
@@ -45,7 +45,7 @@ def scan(field, labels, noise, coupling):
 @pytest.mark.parametrize("held", [True, False])
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_sweep_is_the_sequential_scan(monkeypatch, shared, held, block):
-    monkeypatch.setattr(mcmc, "BLOCK", block)
+    monkeypatch.setattr(samplers, "BLOCK", block)
     monkeypatch.setattr(edges, "MOST", edges.MOST if held else 0)
     field = reference.random_field(2, 3, 14, shared)
     rng = np.random.default_rng(0)
@@ -127,9 +127,9 @@ def test_a_step_keeps_the_joint_distribution(seed, n_classes, shared, coupling):
 @pytest.mark.parametrize("held", [True, False])
 def test_a_step_by_blocks_and_parts_of_chains_keeps_the_joint_distribution(monkeypatch, held, many, n_classes):
     monkeypatch.setattr(edges, "MOST", edges.MOST if held else 0)
-    monkeypatch.setattr(mcmc, "PROPOSALS", 5000)
-    monkeypatch.setattr(mcmc, "CROWDED", 0.0 if many else np.inf)
-    monkeypatch.setattr(weights, "ROWS", 2)
+    monkeypatch.setattr(samplers, "PROPOSALS", 5000)
+    monkeypatch.setattr(samplers, "CROWDED", 0.0 if many else np.inf)
+    monkeypatch.setattr(class_sums, "ROWS", 2)
     assert joint_deviation(reference.random_field(4, n_classes, 4, False), n_chains=3000) < 4
 
 
@@ -159,7 +159,7 @@ def test_few_and_many_bonds_give_the_same_clusters(seed, n, count):
     bonds = np.random.default_rng(seed).integers(n, size=(2, count))
     found = clusters(bonds, n)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mcmc, "FEW", -1)
+        patch.setattr(samplers, "FEW", -1)
         expected = clusters(bonds, n)
     assert found[0] == expected[0]
     np.testing.assert_array_equal(found[1], expected[1])

@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.datasets import make_double_helix
 from coxfield.field import LabelField, PerturbAndMap, RandomisedCut, map_labels, sample
 from coxfield.field.edges import Edges
-from coxfield.field.randomised_map import _cost, _expand, _move
+from coxfield.field.samplers import _cost, _expand, _move
 from coxfield_paper.studies.samplers import exact_marginals
 from field import random_fields as reference
 from tolerances import decided

@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
-from coxfield.kernels.mixture_ladder import Member
+from coxfield.kernels.transforms import Member
 
 FEATURES = ["a", "b", "c"]
 NAMED = "one kernel and ids"

@@ -30,7 +30,7 @@ from coxfield.io.model_file import (
     revived,
     try_out,
 )
-from coxfield.kernels.mixture_ladder import Member
+from coxfield.kernels.transforms import Member
 from model_archives import saved
 
 

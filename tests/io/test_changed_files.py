@@ -13,7 +13,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 from coxfield import LGCPClassifier
 from coxfield.io import model_file
 from coxfield.io.model_file import ModelFileError
-from coxfield.kernels.mixture_ladder import Member
+from coxfield.kernels.transforms import Member
 from model_archives import change, change_array, change_description, data_of, entry, put_together, saved, taken_apart
 
 RNG = np.random.default_rng(7)

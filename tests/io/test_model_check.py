@@ -35,7 +35,8 @@ from coxfield.io.model_data import (
     require_array,
     require_arrays,
 )
-from coxfield.kernels.mixture_ladder import Ladder, Member
+from coxfield.kernels.mixture import Ladder
+from coxfield.kernels.transforms import Member
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 2))

@@ -22,8 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from coxfield import LGCPClassifier, __version__
 from coxfield.io import model_file
 from coxfield.io.model_file import ModelFileError
-from coxfield.kernels.mixture_ladder import Member
-from coxfield.kernels.transforms import NormalScores
+from coxfield.kernels.transforms import Member, NormalScores
 from coxfield.utils.whole_files import FileNotWrittenError
 from full_disk import SENTENCE, fill
 from model_archives import change_description, taken_apart

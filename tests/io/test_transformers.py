@@ -23,8 +23,7 @@ from sklearn.random_projection import GaussianRandomProjection
 from coxfield.io import model_check
 from coxfield.io.model_check import check_transformer, checked_width
 from coxfield.io.model_data import TRANSFORMERS, Reader, Unsound, Writer
-from coxfield.kernels.distances import Units
-from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening
+from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Units, Whitening
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(30, 3))

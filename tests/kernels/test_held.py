@@ -7,9 +7,9 @@ from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_distributions, store_labels
-from coxfield.kernels.called import Graph, HeldPoints, hold
-from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import values
+from coxfield.kernels.called import Graph, HeldPoints, all_held, hold
+from coxfield.kernels.namespace import cross_out
+from coxfield.kernels.protocol import PerClass, values
 from coxfield.kernels.radial import RadialPoints, recognise
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
@@ -78,7 +78,7 @@ def test_listed_pairs_are_entries_of_the_matrix(bound):
 
 def test_logarithms_leave_out_what_they_must(bound):
     held = hold(bound)
-    logs = held[:4].log_tile(held, leave_out=np.array([0, -1, 11, 3]))
+    logs = cross_out(held[:4].log_tile(held), np.array([0, -1, 11, 3]), 0, -np.inf)
     expected = np.log(held.matrix[:4])
     expected[[0, 2, 3], [0, 11, 3]] = -np.inf
     np.testing.assert_array_equal(logs, expected)
@@ -159,7 +159,7 @@ def test_the_whole_graph_is_not_copied():
 
 def test_couplings_are_already_held():
     nodes = GRAPH.bind(ROWS)
-    assert nodes.precomputed
+    assert all_held([nodes])
     assert hold(nodes) is nodes
 
 

@@ -8,9 +8,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
 from coxfield.kernels import radial
 from coxfield.kernels.namespace import cross_out
-from coxfield.kernels.protocol import PlainPoints
-from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING, recognise
-from coxfield.kernels.radial import path_sums as walk
+from coxfield.kernels.protocol import KernelPoints
+from coxfield.kernels.radial import NEGLIGIBLE, RATIO, SQUARING, RadialPoints, recognise
 from tolerances import assert_close, rounding
 
 RNG = np.random.default_rng(0)
@@ -61,7 +60,7 @@ def assert_walk(covariance, factors, dtype=float):
     """What the walk hands over is right, relative to the largest value of each row."""
     data, queries = X.astype(dtype), QUERIES.astype(dtype)
     bound, sink = covariance.bind(data), Collector(len(factors), 9, 14)
-    tops = walk(bound.at(queries), bound, factors, OWN, sink)
+    tops = RadialPoints.walk(bound.at(queries), bound, factors, OWN, sink)
     limits = SQUARING[data.dtype.name]
     # Rough kernels see the root of a squared distance, which multiplies the error of one below 1.
     nearest = min(1, np.square((QUERIES[:, None] - X) / covariance.length_scale).sum(axis=2).min())
@@ -107,7 +106,7 @@ def test_the_few_values_that_have_not_vanished_are_picked_out(monkeypatch):
 @pytest.mark.parametrize("factor", [1e-4, 1e-2, 1.0, 1e4])
 def test_the_largest_value_of_a_row_is_one_at_any_length_scale(factor):
     bound, sink = recognise(RBF(1.0), 3).bind(X), Collector(1, 14, 14)
-    walk(bound, bound, np.array([factor]), np.arange(14), sink)
+    RadialPoints.walk(bound, bound, np.array([factor]), np.arange(14), sink)
     assert (np.diagonal(sink.values[0]) == 0).all()
     sizes = exponents(bound.covariance) / factor**2
     assert_close(sink.values[0].max(axis=1), np.ones(14), terms=3, condition=max(1, sizes))
@@ -119,14 +118,14 @@ def test_the_largest_value_of_a_row_is_one_at_any_length_scale(factor):
 
 def test_a_row_that_sees_nobody_gets_nothing():
     bound, sink = recognise(3.0 * RBF(1.0), 3).bind(X[:1]), Collector(2, 1, 1)
-    tops = walk(bound, bound, np.array([1.0, 0.5]), np.array([0]), sink)
+    tops = RadialPoints.walk(bound, bound, np.array([1.0, 0.5]), np.array([0]), sink)
     np.testing.assert_array_equal(sink.values, 0)
     np.testing.assert_allclose(tops, np.log(3.0), rtol=1e-15)
 
 
 def test_a_length_scale_that_is_fixed_stays():
     bound, sink = recognise(RBF(1.0, "fixed"), 3).bind(X), Collector(3, 14, 14)
-    tops = walk(bound, bound, np.array([4.0, 1.0, 0.1]), np.full(14, -1), sink)
+    tops = RadialPoints.walk(bound, bound, np.array([4.0, 1.0, 0.1]), np.full(14, -1), sink)
     for k in range(3):
         np.testing.assert_allclose(np.exp(tops[k])[:, None] * sink.values[k], RBF(1.0)(X), rtol=1e-12)
 
@@ -135,7 +134,7 @@ def test_a_length_scale_that_is_fixed_stays():
 def test_one_factor_after_the_other_is_the_same_walk(kernel):
     covariance, factors = recognise(kernel, 3), np.array([3.0, 1.0, 0.7])
     bound, sink = covariance.bind(X), Collector(3, 9, 14)
-    tops = PlainPoints.walk(bound.at(QUERIES), bound, factors, OWN, sink)
+    tops = KernelPoints.walk(bound.at(QUERIES), bound, factors, OWN, sink)
     for k, factor in enumerate(factors):
         expected, expected_tops = relative(covariance, factor, QUERIES, X, OWN)
         # `log_tile` may err by what it calls negligible.
@@ -145,7 +144,7 @@ def test_one_factor_after_the_other_is_the_same_walk(kernel):
 
 def test_one_by_one_a_row_that_sees_nobody_gets_nothing():
     bound, sink = recognise(RBF(1.0), 3).bind(X[:1]), Collector(1, 1, 1)
-    tops = PlainPoints.walk(bound, bound, np.ones(1), np.array([0]), sink)
+    tops = KernelPoints.walk(bound, bound, np.ones(1), np.array([0]), sink)
     np.testing.assert_array_equal(sink.values, 0)
     np.testing.assert_array_equal(tops, 0)
 

@@ -12,14 +12,13 @@ from sklearn.preprocessing import StandardScaler
 
 from coxfield import LGCPClassifier
 from coxfield.engine.class_sums import class_sums, log_sums
-from coxfield.engine.store import store_bound
-from coxfield.engine.weights import Segments, Shares
+from coxfield.engine.store import Segments, Shares, store_bound
+from coxfield.engine.training import gain, lose
 from coxfield.field import LabelField
-from coxfield.kernels.mixture import Mixture, gain, lose
-from coxfield.kernels.mixture_ladder import ALPHAS, Member, inverse, log_densities
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.mixture import Mixture, inverse, log_densities
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
-from coxfield.kernels.transforms import Whitening
+from coxfield.kernels.transforms import ALPHAS, Member, Whitening
 from coxfield.process import LogGaussianCoxProcess
 from mixtures import by_loops, example, ladder, problem
 from tolerances import assert_close

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.kernels.per_class import PerClass, PointsError, class_kernels, class_values, rows_named
+from coxfield.kernels.protocol import PerClass, PointsError, class_kernels, class_values, rows_named
 
 CLASSES = np.array(["a", "b", "c"])
 

@@ -7,10 +7,10 @@ from scipy.special import gammaln, kve
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic, WhiteKernel
 
 from covariance_doubles import RowCovariance
-from coxfield.kernels import profiles
+from coxfield.kernels import distances as profiles
 from coxfield.kernels.called import Called
-from coxfield.kernels.profiles import LOG_RANGE, diagonal_gradient, differentiate, squared_differences
-from coxfield.kernels.radial import Radial, recognise
+from coxfield.kernels.distances import LOG_RANGE, diagonal_gradient, squared_differences
+from coxfield.kernels.radial import Radial, RadialPoints, recognise
 from derivatives import difference
 from strategies import RECOGNISED, UNRECOGNISED
 from tolerances import assert_close
@@ -271,7 +271,7 @@ def test_sums_and_gradients_are_those_of_a_double_loop(kernel, form):
             if OWN[j] != k:
                 sums[j] += WEIGHTS[k] * values[j, 8 + k]
                 by_theta += RESIDUAL[j] * WEIGHTS[k] * gradient[j, 8 + k]
-    found = differentiate(*bound_pair(kernel, form), WEIGHTS, OWN)
+    found = RadialPoints.differentiate(*bound_pair(kernel, form), WEIGHTS, OWN)
     size = kernel.diag(NEAR[:1])[0] * WEIGHTS.sum()
     assert_close(found.sums, sums, scale=size, **rounded(kernel, 1, 6))
     size *= np.abs(RESIDUAL).sum()
@@ -287,14 +287,14 @@ def test_of_any_smoothness_gradients_are_finite_differences(kernel):
 
     steps = np.eye(kernel.n_dims)
     expected = [difference(lambda h, step=step: total(kernel.theta + h * step)) for step in steps]
-    found = differentiate(*bound_pair(kernel), WEIGHTS, OWN).gradient(RESIDUAL)
+    found = RadialPoints.differentiate(*bound_pair(kernel), WEIGHTS, OWN).gradient(RESIDUAL)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
 
 
 def test_single_precision_keeps_its_digits():
     kernel = 2.0 * RBF([0.5, 2.0, 1.0])
-    single = differentiate(*bound_pair(kernel, lambda points: points.astype(np.float32)), WEIGHTS, OWN)
-    double = differentiate(*bound_pair(kernel), WEIGHTS, OWN)
+    single = RadialPoints.differentiate(*bound_pair(kernel, lambda points: points.astype(np.float32)), WEIGHTS, OWN)
+    double = RadialPoints.differentiate(*bound_pair(kernel), WEIGHTS, OWN)
     how = {**rounded(kernel, 8, 6), "dtype": np.float32, "scale": 2 * WEIGHTS.sum() * np.abs(RESIDUAL).sum()}
     assert_close(single.sums, double.sums, **how)
     assert_close(single.gradient(RESIDUAL), double.gradient(RESIDUAL), **how)
@@ -305,7 +305,7 @@ def test_single_precision_keeps_its_digits():
 @pytest.mark.parametrize("nu", [0.5, 1.5, np.inf])
 def test_limits_of_the_length_scale_have_no_slope(scale, per_feature, nu):
     kernel = 3.0 * Matern(np.full(3, scale) if per_feature else scale, nu=nu)
-    found = differentiate(*bound_pair(kernel), WEIGHTS, np.full(8, -1))
+    found = RadialPoints.differentiate(*bound_pair(kernel), WEIGHTS, np.full(8, -1))
     by_variance, *by_length = found.gradient(np.ones(8))
     if scale < 1:  # nobody has a neighbour
         assert (found.sums <= 1.01 * WEIGHTS.sum() * np.exp(LOG_RANGE["float64"][0])).all()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coxfield.permanents import alpha_permanent, insertion_matrix
-from coxfield.permanents.exact import Signed, check_alpha, check_covariances, check_square, log_gradient, log_sweep
+from coxfield.permanents.permanent import Signed, check_alpha, check_covariances, check_square, log_gradient, log_sweep
 from permanents.random_matrices import correlations
 from rational import excess, n_cycles, permanent
 from tolerances import assert_close

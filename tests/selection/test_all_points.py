@@ -4,7 +4,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.field import LabelField
 from coxfield.kernels.called import HeldPoints
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale
 from coxfield.selection.grid import AllPoints

@@ -5,7 +5,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from coxfield.datasets import make_circles
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection import loo
 from coxfield.selection.few_labels import Choice, best_variance, cv_path, marginal_path

@@ -6,9 +6,9 @@ from scipy import sparse
 from sklearn.gaussian_process.kernels import RBF
 
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.selection import grid
-from coxfield.selection.grid import check_folds, folds, hide
+from coxfield.selection.grid import folds, hide
 from tolerances import assert_close
 
 RNG = np.random.default_rng(2)
@@ -134,9 +134,3 @@ def test_hiding_does_not_change_the_given_labels():
     codes = np.array([0, 1, -1])
     assert hide(codes, np.array([0])).tolist() == [-1, 1, -1]
     assert codes.tolist() == [0, 1, -1]
-
-
-@pytest.mark.parametrize("n_folds", [1, 2.0, "ten", None])
-def test_wrong_numbers_of_folds_are_refused(n_folds):
-    with pytest.raises(ValueError, match="n_folds must be an integer of at least 2, got"):
-        check_folds(n_folds)

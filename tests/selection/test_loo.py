@@ -7,12 +7,12 @@ from scipy.special import log_softmax
 from sklearn import config_context
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
-from coxfield.engine import weights as blocks
+from coxfield.engine import class_sums as blocks
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.kernels import radial
 from coxfield.kernels.called import Called
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length
 from coxfield.selection.grid import default_factors, finer_factors, typical_distance

@@ -4,7 +4,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.datasets import make_circles
 from coxfield.field import LabelField, map_labels
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length
 from coxfield.selection.few_labels import cv_path

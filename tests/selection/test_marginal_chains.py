@@ -3,7 +3,7 @@ import pytest
 from scipy.special import softmax
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.field import LabelField, mcmc
+from coxfield.field import LabelField, samplers
 from coxfield.selection import few_labels as sampling
 from coxfield.selection.grid import folds
 
@@ -54,7 +54,7 @@ def test_held_out_marginals_are_those_of_enumeration(kernels, mean, monkeypatch)
 
 
 def test_chains_that_do_not_fit_into_one_step_keep_their_own_labels(monkeypatch):
-    for module in (sampling, mcmc):
+    for module in (sampling, samplers):
         monkeypatch.setattr(module, "PROPOSALS", 1)
     monkeypatch.setattr(sampling, "DRAWS", 100)
     # Each hidden point has a twin of its own class, and no other fold would say so.

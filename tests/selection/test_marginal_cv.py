@@ -3,7 +3,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 from coxfield.datasets import make_circles
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection import few_labels as validation
 from coxfield.selection.grid import AllPoints

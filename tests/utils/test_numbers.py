@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from coxfield.utils.numbers import (
     ORDINARY,
+    check_folds,
     generator,
     number_from_zero,
     ordinary,
@@ -124,3 +125,9 @@ def test_anything_else_is_refused(wrong):
 def test_a_negative_seed_is_refused():
     with pytest.raises(ValueError, match=r"random_state=-1 is negative; pass a seed of at least 0\."):
         generator(-1)
+
+
+@pytest.mark.parametrize("n_folds", [1, 2.0, "ten", None])
+def test_wrong_numbers_of_folds_are_refused(n_folds):
+    with pytest.raises(ValueError, match="n_folds must be an integer of at least 2, got"):
+        check_folds(n_folds)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from coxfield.estimators.validation import check_labelled_points, check_points, class_numbers
-from coxfield.kernels.distances import feature_sizes
+from coxfield.kernels.transforms import feature_sizes
 from coxfield.selection.grid import default_factors, given_factors, typical_distance
 from coxfield.utils.numbers import ORDINARY, units_of
 

@@ -24,8 +24,9 @@ from sklearn.metrics import pairwise_distances_chunked
 from coxfield.baselines.base import Baseline, candidates, check_length_scale, in_unit, log_kernel, unit_of
 from coxfield.estimators.validation import check_points, known_class_numbers
 from coxfield.progress import progress
-from coxfield.selection.grid import check_folds, folds
+from coxfield.selection.grid import folds
 from coxfield.selection.loo import SelectionPath
+from coxfield.utils.numbers import check_folds
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

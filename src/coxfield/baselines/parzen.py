@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.baselines.base import Baseline, candidates, check_length_scale
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.progress import progress
 from coxfield.selection.grid import finer_factors

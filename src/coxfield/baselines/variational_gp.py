@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.utils import check_random_state
 
 from coxfield.baselines.base import Baseline
-from coxfield.kernels.per_class import rows_named
+from coxfield.kernels.protocol import rows_named
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import diagonal_of, factorise, gradient_of, length_unit, values_of, with_logarithms
 from coxfield.progress import progress, shares

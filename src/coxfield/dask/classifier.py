@@ -26,7 +26,7 @@ from coxfield.engine.cells import has_cells
 from coxfield.estimators import validation
 from coxfield.estimators.supervised import FITTED, LGCPClassifier, checked_shares
 from coxfield.estimators.tables import check_choice, no_choice
-from coxfield.kernels.per_class import PerClass, class_values
+from coxfield.kernels.protocol import PerClass, class_values
 from coxfield.kernels.radial import recognise
 from coxfield.selection.mixture.bank import bank_of
 from coxfield.selection.mixture.learn import learn_mixture

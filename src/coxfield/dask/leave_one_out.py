@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.dask.shards import Shards
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from coxfield.dask.shards import Shards
     from coxfield.kernels.mixture import Mixture
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
 
 
 @dataclass(frozen=True)

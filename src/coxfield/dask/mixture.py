@@ -20,8 +20,8 @@ from coxfield.dask.leave_one_out import LabelledBlock, block_at, block_of, train
 from coxfield.dask.plan import Plan, computed, persisted
 from coxfield.engine.cells import Cells, near_log_others
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture import MOST, Mixture
-from coxfield.kernels.mixture_ladder import in_single, log_densities
+from coxfield.engine.training import MOST
+from coxfield.kernels.mixture import Mixture, in_single, log_densities
 from coxfield.kernels.namespace import stacked
 from coxfield.selection.mixture.loo_members import AtRows, ladder_layers
 from coxfield.selection.mixture.sampling import cells_of, positions
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from coxfield.dask.pair_sums import Model
     from coxfield.dask.shards import Shards
-    from coxfield.kernels.mixture_ladder import Ladder
+    from coxfield.kernels.mixture import Ladder
     from coxfield.kernels.protocol import LogSums
 
 SAMPLE = 100_000  # rows from which representations and length scales are learned; if there are more, so many are drawn

@@ -25,10 +25,9 @@ from coxfield.engine.conformal import (
     slack,
 )
 from coxfield.engine.store import Group, Store, store_bound
-from coxfield.kernels.mixture import Mixture, MixturePoints
-from coxfield.kernels.mixture_ladder import LadderPoints
+from coxfield.kernels.mixture import LadderPoints, Mixture, MixturePoints
 from coxfield.kernels.namespace import Library, at_home, is_foreign, like
-from coxfield.kernels.protocol import LogSums, PlainPoints
+from coxfield.kernels.protocol import KernelPoints, LogSums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from coxfield.dask.plan import Plan
     from coxfield.dask.shards import Shards
     from coxfield.engine.store import Labelled
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
 
 
 # Counts of training points that fit as badly as a query: over one shard, and joined over shards.
@@ -171,7 +170,7 @@ class Model:
         return [
             MixturePoints(each, tuple(LadderPoints(ladder, None) for ladder in each.ladders), shard=True)
             if isinstance(each, Mixture)
-            else PlainPoints()
+            else KernelPoints()
             for each in self.covariances.distinct
         ]
 

@@ -16,10 +16,10 @@ from coxfield.dask.chunks import Form, Recipe, checked_labels, checked_weights, 
 from coxfield.dask.plan import Plan, computed
 from coxfield.engine.store import Labelled
 from coxfield.estimators.validation import class_numbers, numbers_among
-from coxfield.kernels.distances import feature_sizes, in_units
 from coxfield.kernels.namespace import Library, at_home, is_foreign, precision, rows_of
 from coxfield.kernels.radial import check_library
 from coxfield.kernels.sklearn_tree import length_unit
+from coxfield.kernels.transforms import feature_sizes, in_units
 from coxfield.selection.grid import Moments, moments
 from coxfield.utils.numbers import units_of
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from dask.delayed import Delayed
     from numpy.typing import NDArray
 
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance
+    from coxfield.kernels.protocol import Covariance, PerClass
 
 
 # How far apart the training points are, from moments that add over shards.

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.engine.weights import over_rows
-from coxfield.kernels.mixture_ladder import Total
+from coxfield.kernels.mixture import Total
 from coxfield.kernels.protocol import LogSums
 from coxfield.kernels.radial import RadialPoints
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.mixture_ladder import LadderPoints
+    from coxfield.kernels.mixture import LadderPoints
 
 DIRECTION_ROWS = 256  # points of a cell by which its longest direction is found
 DIRECTION_STEPS = 4  # of the power method: any long direction does

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_softmax
+from sklearn import get_config
 
-from coxfield.engine.weights import Segments, over_rows, tile_shape
-from coxfield.kernels.namespace import cross_out
+from coxfield import threads
+from coxfield.engine.store import Segments
+from coxfield.kernels.namespace import NUMPY, Library, cross_out
 from coxfield.kernels.protocol import LARGEST_LOG, LogSums, Path
 
 if TYPE_CHECKING:
@@ -28,10 +30,45 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.engine.store import Group, Part, Store
-    from coxfield.engine.weights import ClassWeights
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance, KernelPoints
+    from coxfield.engine.store import ClassWeights, Group, Part, Store
+    from coxfield.kernels.protocol import Covariance, KernelPoints, PerClass
+
+# Work in tiles: how large a tile may be, and how threads share the rows.
+#
+# Each tile is a small matrix product followed by cheap passes that stay in cache. One thread per block of rows, with
+# single-threaded BLAS inside, is faster than multi-threaded BLAS and single-threaded NumPy (see `benchmarks/`).
+
+
+ROWS, COLUMNS = 512, 2048  # a tile of a million numbers was fastest on 60,000 x 784; sizes nearby are as good
+# Of libraries with their own threads, all of which share one tile; a GPU needs much work at a time.
+ON_CPU, ELSEWHERE = (1024, 2048), (8192, 2048)
+COPIES = 6  # of a tile that may be alive at a time there
+SMALL = 2**19  # numbers in total, up to which starting threads costs as much time as it saves
+
+
+def _budget(itemsize: int) -> int:
+    """Numbers that each thread may hold, so that all threads together stay within scikit-learn's `working_memory`."""
+    return max(1, int(get_config()["working_memory"] * 2**20) // (itemsize * threads.count()))
+
+
+def tile_shape(n_rows: int, n_columns: int, itemsize: int, library: Library = NUMPY) -> tuple[int, int]:
+    """Rows and columns of a tile."""
+    if library.foreign:
+        rows, columns = ON_CPU if str(library.device).lower().startswith("cpu") else ELSEWHERE
+        held = max(1, int(get_config()["working_memory"] * 2**20) // (itemsize * COPIES))
+        columns = max(1, min(columns, n_columns, held))
+        return max(1, min(rows, held // columns)), columns
+    columns = max(1, min(COLUMNS, n_columns, _budget(itemsize)))
+    share = n_rows if n_rows * n_columns <= SMALL else -(-n_rows // threads.count())
+    return max(1, min(ROWS, share, _budget(itemsize) // columns)), columns
+
+
+def whole_rows(n_rows: int, n_columns: int, itemsize: int, copies: int = 2) -> int:
+    """How many whole rows of `n_columns` numbers a block may hold, with `copies` of them alive at a time."""
+    cap = max(1, 16 * ROWS * COLUMNS // max(1, n_columns))
+    fitting = _budget(itemsize * copies) // max(1, n_columns)
+    return max(1, min(ROWS, cap, -(-n_rows // threads.count()), fitting))
+
 
 # Where the logarithm of the largest value of a row is below this, all sums of the row are about to vanish.
 UNDERFLOWED = {name: float(np.log(np.finfo(name).tiny / np.finfo(name).eps)) for name in ("float32", "float64")}
@@ -212,7 +249,7 @@ def _fill(found: LogSums, path: Path, rows: KernelPoints, leave_out: NDArray, do
             tile = rows[some].tile(path.columns[start : start + width], room)
             sink.add(0, start, cross_out(tile, leave_out[some], start, 0.0))
 
-    over_rows(work, len(rows), step, done, serial=rows.library.foreign)
+    threads.over_rows(work, len(rows), step, done, serial=rows.library.foreign)
 
 
 @dataclass(frozen=True)
@@ -225,17 +262,14 @@ class Adder:
     """Shape (factors, sets, rows, classes)."""
 
     def add(self, k: int, start: int, tile: NDArray) -> None:
-        """Add a tile."""
         for weights, sums in zip(self.weights[k], self.sums[k], strict=False):
             weights.add(tile, start, sums)
 
     def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
-        """Add single values of a tile."""
         for weights, sums in zip(self.weights[k], self.sums[k], strict=False):
             weights.add_entries(at, columns, values, sums)
 
     def rescale(self, scale: NDArray) -> None:
-        """Multiply what was added so far."""
         self.sums[...] *= scale[:, None, :, None]
 
 
@@ -302,15 +336,12 @@ class StatedScores:
 
     @property
     def values(self) -> NDArray:
-        """The log probabilities."""
         return self.log_probabilities
 
     @property
     def relative(self) -> NDArray:
-        """The log probabilities."""
         return self.log_probabilities
 
     @property
     def decisions(self) -> NDArray:
-        """Class of largest probability."""
         return self.log_probabilities.argmax(axis=1)

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import LARGEST_LOG
-from coxfield.engine.weights import COLUMNS, over_rows, tile_shape
-from coxfield.kernels.distances import TOLERABLE
+from coxfield.engine.class_sums import COLUMNS, LARGEST_LOG, tile_shape
 from coxfield.kernels.namespace import rows_of, to_numpy
+from coxfield.kernels.protocol import TOLERABLE
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,7 +44,8 @@ UNITS = 16  # rounding errors of a product or an exponential and what is done wi
 # underflows is out of reach of all that is not, because EXTREME + STEEP < HIGHEST < 700 - STEEP.
 EXTREME, STEEP, HIGHEST = 250.0, 150.0, 450.0
 LOWEST = -1e305  # of log probabilities, so that sums of some of them do not overflow
-FINEST = 24  # halvings of the length scale by which `KernelPoints.imprecise` is asked how precise the distances are
+# Bounds of errors are rounded up to one of these, so that their last digits, which no two CPUs share, decide nothing.
+STEPS = TOLERABLE * 0.25 ** np.arange(24.0, -1, -1)
 
 
 def log_without_each(logs: NDArray) -> NDArray:
@@ -133,7 +134,7 @@ def relative_errors(store: Store, queries: Sequence[KernelPoints | None], n: int
     """Bound on the relative rounding error of the class sums of each query.
 
     Sums are taken in the precision of the tiles, over at most one tile at a time. The distances in a tile are wrong by
-    what `imprecise` tells. Rows for which that is too much were summed again with care, and have precise distances.
+    what `error` tells. Rows for which that is too much were summed again with care, and have precise distances.
     """
     found = np.zeros(n)
     for group, points in zip(store.groups, queries, strict=True):
@@ -147,11 +148,9 @@ def relative_errors(store: Store, queries: Sequence[KernelPoints | None], n: int
 
 def distance_errors(points: KernelPoints, columns: KernelPoints) -> NDArray:
     """Bound on the error of the squared distances in the row of each point, but for those that are taken with care."""
-    error = np.zeros(len(points))
-    for halvings in range(FINEST, 0, -1):
-        wrong = points.imprecise(columns, 0.5**halvings)
-        error[wrong] = TOLERABLE * 0.25 ** (halvings - 1)
-    return error
+    error = points.error(columns)
+    above = np.searchsorted(STEPS, error)
+    return np.where(above, STEPS[np.minimum(above, len(STEPS) - 1)], 0.0)
 
 
 def covariance_errors(points: KernelPoints, blocks: Sequence[KernelPoints]) -> NDArray:
@@ -232,18 +231,18 @@ def count_worse(
         counts = _Counts(calibrators.classes, against[some], errors[some], found[some], per_class)
         room = np.empty((height, len(columns)), queries.dtype)
         for block, batches in blocks:
-            tile, careful = to_numpy(block.tile(columns, room[: len(block)])), block.imprecise(columns)
+            tile, wrong = to_numpy(block.tile(columns, room[: len(block)])), block.imprecise(columns)
             for batch in batches:
-                counts.add(batch, _covariances(block, columns, tile, careful, batch.rows))
+                counts.add(batch, _covariances(block, columns, tile, wrong, batch.rows))
 
     over_rows(work, n, step, done, serial=queries.library.foreign)
     return found
 
 
-def _covariances(block: KernelPoints, columns: KernelPoints, tile: NDArray, careful: NDArray, rows: NDArray) -> NDArray:
+def _covariances(block: KernelPoints, columns: KernelPoints, tile: NDArray, wrong: NDArray, rows: NDArray) -> NDArray:
     """Some rows of a tile as covariances in double precision, those that are imprecise computed again."""
     values = tile[rows].astype(float, copy=False)
-    again = np.flatnonzero(careful[rows])
+    again = np.flatnonzero(wrong[rows])
     if again.size:
         values[again] = np.exp(np.minimum(block[rows[again]].log_tile(columns), LARGEST_LOG))
     return values

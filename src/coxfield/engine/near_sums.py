@@ -20,9 +20,10 @@ import numpy as np
 from coxfield import threads
 from coxfield.engine.cells import distances_to, halved, has_cells
 from coxfield.engine.class_sums import ClassSums, log_sums, on_classes, queries_of, total
-from coxfield.engine.weights import Segments, over_rows
+from coxfield.engine.store import Segments
 from coxfield.kernels.mixture import MixturePoints, ladder_paths
 from coxfield.kernels.protocol import LogSums, Path
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Store
-    from coxfield.kernels.mixture_ladder import LadderPoints
+    from coxfield.kernels.mixture import LadderPoints
     from coxfield.kernels.radial import RadialPoints
 
 CELL = 512  # points of a cell, at most

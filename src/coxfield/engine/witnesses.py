@@ -1,4 +1,4 @@
-"""The training points that speak loudest for each class: the largest terms of the class sums."""
+"""The training points that contribute most to each class: the largest terms of the class sums."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of, sums_at
-from coxfield.engine.weights import Segments, over_rows, tile_shape, whole_rows
+from coxfield.engine.class_sums import LARGEST_LOG, UNDERFLOWED, ClassSums, queries_of, sums_at, tile_shape, whole_rows
+from coxfield.engine.store import Segments
 from coxfield.kernels.mixture import MixturePoints
 from coxfield.kernels.namespace import cross_out, to_numpy
+from coxfield.threads import over_rows
 from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def witnesses_at(store: Store, queries: Sequence, n: int, top: int, leave_out: N
     """`witnesses` of n queries that are already in the coordinates of each group."""
     shape = n, store.n_classes, top
     # One more than asked for: the row that is left out may be among them, with 0 as its value in a tile.
-    watch = _Loudest.among(store, n, top + (leave_out is not None))
+    watch = _LargestTerms.among(store, n, top + (leave_out is not None))
     for points in queries:
         if isinstance(points, MixturePoints):
             points.log_densities  # noqa: B018  # once for all queries
@@ -91,7 +92,7 @@ class _Best:
 
 @dataclass(frozen=True)
 class _Found:
-    """The loudest columns of one part for each query and class, in no order; -1 for none."""
+    """The columns of the largest terms of one part for each query and class, in no order; -1 for none."""
 
     columns: NDArray
     terms: NDArray
@@ -136,7 +137,7 @@ def _weights_of(part: Part) -> Any:
 
 
 @dataclass(frozen=True)
-class _Loudest:
+class _LargestTerms:
     """The largest weighted values of each query and class, and the sums of all of them."""
 
     top: int
@@ -144,7 +145,7 @@ class _Loudest:
     """By the identity of a part. All entries are there before threads ask for them."""
 
     @classmethod
-    def among(cls, store: Store, n: int, top: int) -> _Loudest:
+    def among(cls, store: Store, n: int, top: int) -> _LargestTerms:
         """Nothing found yet for n queries."""
         parts = [part for group in store.groups for part in group.parts]
         return cls(top, {id(part): _Found.nothing((n, len(part.classes), top)) for part in parts})
@@ -202,7 +203,8 @@ class _Loudest:
                 step = whole_rows(len(again), len(part.rows), 8, copies=6)
                 for start in range(0, len(again), step):
                     some = slice(start, start + step)
-                    logs = points[some].log_tile(part.points, leave_out=None if own is None else own[some])
+                    logs = points[some].log_tile(part.points)
+                    logs = logs if own is None else cross_out(logs, own[some], 0, -np.inf)
                     self.look_again(part, again[some], logs)
 
     def look_again(self, part: Part, rows: NDArray, logs: NDArray) -> None:

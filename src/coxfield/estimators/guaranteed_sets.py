@@ -22,7 +22,7 @@ from coxfield.engine.conformal import (
     slack,
 )
 from coxfield.estimators.scored import scores_in_parts
-from coxfield.kernels.per_class import rows_named
+from coxfield.kernels.protocol import rows_named
 from coxfield.progress import progress
 
 if TYPE_CHECKING:

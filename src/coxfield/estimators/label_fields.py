@@ -14,7 +14,7 @@ from coxfield.estimators.validation import shown_kernel
 from coxfield.field import LabelField, MapResult, PerturbAndMap, SwendsenWang, map_labels, sample
 from coxfield.field.chains import FEWEST
 from coxfield.field.potts import field_covariances
-from coxfield.kernels.per_class import PerClass, class_kernels
+from coxfield.kernels.protocol import PerClass, class_kernels
 from coxfield.kernels.sklearn_tree import rescale_variance
 from coxfield.progress import progress
 from coxfield.selection.few_labels import Choice, best_variance

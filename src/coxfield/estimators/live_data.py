@@ -15,7 +15,7 @@ from coxfield.engine.store import Labelled
 from coxfield.engine.training import Training
 from coxfield.estimators import validation
 from coxfield.kernels.namespace import as_numpy, detached, rows_of
-from coxfield.kernels.per_class import PerClass, rows_named
+from coxfield.kernels.protocol import PerClass, rows_named
 from coxfield.selection.mixture.learn import log_shares
 from coxfield.selection.mixture.loo_members import COLUMNS, LOUDER
 

@@ -19,11 +19,11 @@ from coxfield.estimators.validation import (
     class_numbers,
     shown_kernel,
 )
-from coxfield.kernels.per_class import class_kernels, class_values, rows_named
+from coxfield.kernels.protocol import class_kernels, class_values, rows_named
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import rescale_length, rescale_variance
 from coxfield.permanents.cyclic import SMALLEST, check_cycles
-from coxfield.permanents.exact import LARGEST
+from coxfield.permanents.permanent import LARGEST
 from coxfield.permanents.ratios import ProductKernel, check_window, fit_class, local_kernel, log_ratios, loo_path
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, finer_factors, length_scale_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from coxfield.engine.class_sums import Scores
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
     from coxfield.utils.numbers import RandomState
 
 METHODS = ("auto", "exact", "cyclic", "importance")

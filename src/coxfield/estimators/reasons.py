@@ -16,7 +16,7 @@ from coxfield.engine.witnesses import witnesses
 from coxfield.estimators.live_data import listed_places
 from coxfield.kernels.mixture import MixturePoints
 from coxfield.kernels.namespace import at_home, like, rows_of
-from coxfield.kernels.per_class import rows_named
+from coxfield.kernels.protocol import rows_named
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, logs_of, weighted_mean, whole_number
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.training import Training
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
 
 
 ROWS = 1024  # queries at a time

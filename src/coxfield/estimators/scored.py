@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Store
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance
+    from coxfield.kernels.protocol import Covariance, PerClass
 
 
 # Scores of many points, part by part, so that somebody can be told how far they are.
@@ -68,28 +67,47 @@ def _joined(parts: list[Scores]) -> Scores:
     return Scores(np.concatenate(priors), sums)
 
 
-# Arrays of torch, CuPy and other libraries as input of `LGCPClassifier`, if scikit-learn dispatches to them.
+def _home(value) -> Any:
+    """A fitted attribute without arrays of other libraries."""
+    if isinstance(value, Mixture):
+        return replace(value, X=at_home(value.X))
+    return to_numpy(value) if is_foreign(value) else value
 
 
-class ArrayInput:
-    """Results in the library of the points and on their device; which library that is, and that it stays the same."""
+def _held_classes(classes: NDArray, library: Library) -> Any:
+    """Classes that are numbers, in the library; others stay as they are."""
+    if classes.dtype.kind == "u" and classes.max() <= np.iinfo(np.int64).max:
+        classes = classes.astype(np.int64)  # torch can hardly use other unsigned integers than bytes
+    return library.array(classes) if classes.dtype.kind in "bif" else classes
 
-    if TYPE_CHECKING:
-        classes_: Any
-        mean_: Any
-        _training: Any
 
-        def __getstate__(self) -> dict: ...
+# Labels and probabilities, in the library of the points and on their device.
 
-        def __setstate__(self, state: dict) -> None: ...
 
+class ScoredClassifier(ClassifierMixin):
+    """A classifier whose scores are `Scores`; a subclass has `classes_` and the first two methods below."""
+
+    classes_: Any
+    mean_: Any
     columns_: Any = None
     """How the columns of a table become points; None if all are numbers."""
+    _training: Any
+    _library: Any = None
+    """The library of the training points, for classifiers that take arrays of other libraries than NumPy."""
+
+    def _scores(self, X) -> Any:
+        """Scores of new points, after checking them: `Scores` or `StatedScores`."""
+        raise NotImplementedError
 
     @property
-    def _library(self) -> Library:
-        """The library of the training points."""
-        return Library.of(self._training.rows.like)
+    def _precision(self):
+        """The dtype of the returned numbers."""
+        raise NotImplementedError
+
+    @property
+    def _foreign(self) -> bool:
+        """Whether the training points are in another library than NumPy."""
+        return self._library is not None and self._library.foreign
 
     @property
     def _class_names(self) -> Any:
@@ -103,16 +121,18 @@ class ArrayInput:
 
     def _show(self) -> None:
         """Hold classes and means, which users see, in the library of the training points."""
-        if self._library.foreign:
+        if self._foreign:
             self.classes_ = _held_classes(self._class_names, self._library)
             self.mean_ = self._library.array(self._means)
 
     def _shown(self, values: NDArray) -> Any:
         """Numbers of NumPy in the library of the training points."""
-        return self._library.array(values) if self._library.foreign else values
+        return self._library.array(values) if self._foreign else values
 
     def _check_library(self, X, method: str) -> None:
         """Refuse points of another library or on another device than those of `fit`."""
+        if type(self)._library is None:  # `check_points` refuses them
+            return
         check_is_fitted(self)
         fitted = self._library
         given = Library.of(X) if is_dispatched(X) else NUMPY
@@ -130,12 +150,13 @@ class ArrayInput:
         )
 
     def _returned(self, values):
-        if not self._library.foreign:
-            return super()._returned(values)  # type: ignore[misc]
-        return self._library.finite(values, self._training.rows.like.dtype)
+        if self._foreign:
+            return self._library.finite(values, self._training.rows.like.dtype)
+        largest = np.finfo(self._precision).max
+        return np.clip(values, -largest, largest).astype(self._precision, copy=False)
 
     def _exponentials(self, logs):
-        return self._library.xp.exp(logs)
+        return self._library.xp.exp(logs) if self._foreign else np.exp(logs)
 
     def _named(self, codes):
         """The classes of some class numbers: in the library of the points, unless they are text."""
@@ -145,58 +166,12 @@ class ArrayInput:
 
     def _in_numpy(self) -> Self:
         """The same classifier on NumPy arrays; this one, if it is."""
-        if not self._library.foreign:
+        if not self._foreign:
             return self
-        state = {name: _home(value) for name, value in self.__getstate__().items()}
-        found = type(self).__new__(type(self))
-        found.__setstate__(state)
+        this: Any = self
+        found: Any = type(self).__new__(type(self))
+        found.__setstate__({name: _home(value) for name, value in this.__getstate__().items()})
         return found
-
-
-def _home(value) -> Any:
-    """A fitted attribute without arrays of other libraries."""
-    if isinstance(value, Mixture):
-        return replace(value, X=at_home(value.X))
-    return to_numpy(value) if is_foreign(value) else value
-
-
-def _held_classes(classes: NDArray, library: Library) -> Any:
-    """Classes that are numbers, in the library; others stay as they are."""
-    if classes.dtype.kind == "u" and classes.max() <= np.iinfo(np.int64).max:
-        classes = classes.astype(np.int64)  # torch can hardly use other unsigned integers than bytes
-    return library.array(classes) if classes.dtype.kind in "bif" else classes
-
-
-class ScoredClassifier(ClassifierMixin):
-    """A classifier whose scores are `Scores`; a subclass has `classes_` and the first two methods below.
-
-    The next ones are replaced by classifiers that take arrays of other libraries than NumPy.
-    """
-
-    classes_: Any
-
-    def _scores(self, X) -> Any:
-        """Scores of new points, after checking them: `Scores` or `StatedScores`."""
-        raise NotImplementedError
-
-    @property
-    def _precision(self):
-        """The dtype of the returned numbers."""
-        raise NotImplementedError
-
-    def _returned(self, values):
-        largest = np.finfo(self._precision).max
-        return np.clip(values, -largest, largest).astype(self._precision, copy=False)
-
-    def _exponentials(self, logs):
-        return np.exp(logs)
-
-    def _named(self, codes):
-        """The classes of some class numbers."""
-        return self.classes_[codes]
-
-    def _check_library(self, X, method: str) -> None:
-        """Refuse points of another array library than those of `fit`, for classifiers that take several libraries."""
 
     def class_scores(self, X) -> NDArray:
         """The score of each class. The probabilities are the softmax of the scores.

@@ -22,10 +22,9 @@ from coxfield.estimators.validation import (
     known_class_numbers,
     separate_labels,
 )
-from coxfield.kernels.per_class import class_values, rows_named
+from coxfield.kernels.protocol import class_values, rows_named
 from coxfield.progress import stages
-from coxfield.selection.grid import check_folds
-from coxfield.utils.numbers import number_from_zero
+from coxfield.utils.numbers import check_folds, number_from_zero
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -21,13 +21,13 @@ from coxfield.estimators import validation
 from coxfield.estimators.guaranteed_sets import GuaranteedSets
 from coxfield.estimators.live_data import LiveData
 from coxfield.estimators.reasons import Importance, LabelQuality, Reasons
-from coxfield.estimators.scored import ArrayInput, ScoredClassifier, scores_in_parts
+from coxfield.estimators.scored import ScoredClassifier, scores_in_parts
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import ALPHAS
 from coxfield.kernels.namespace import NUMPY, Library, at_home, detached, is_dispatched, rows_of
-from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
+from coxfield.kernels.protocol import PerClass, class_kernels, class_values, rows_named
 from coxfield.kernels.radial import check_library, recognise
 from coxfield.kernels.sklearn_tree import rescale
+from coxfield.kernels.transforms import ALPHAS
 from coxfield.progress import stages
 from coxfield.selection.grid import candidate_factors, class_distance, length_scale_of
 from coxfield.selection.loo import Search
@@ -283,7 +283,6 @@ VISIBLE = 0.005  # share of the log loss
 
 
 class LGCPClassifier(
-    ArrayInput,
     LiveData,
     Reasons,
     Importance,
@@ -689,6 +688,10 @@ class LGCPClassifier(
             self._hold(rows, class_kernels(self.kernel_, self._class_names))
 
     @property
+    def _library(self) -> Library:
+        return Library.of(self._training.rows.like)
+
+    @property
     def _precision(self):
         return self._training.rows.dtype
 
@@ -696,7 +699,7 @@ class LGCPClassifier(
         """New points after checking them, in the form of the training points."""
         check_is_fitted(self)
         held = self._training.rows.like
-        form = {} if self._library.foreign else {"accept_sparse": "csr"}
+        form = {} if self._foreign else {"accept_sparse": "csr"}
         X = validation.check_points(self, detached(X), dtype=held.dtype, reset=False, **form)
         return validation.like(X, held)
 

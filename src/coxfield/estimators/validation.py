@@ -22,7 +22,7 @@ from coxfield.utils.numbers import power_of_two
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
 
 
 # Data frames of pandas and polars: which column cannot be used as a feature, and what to do about it.

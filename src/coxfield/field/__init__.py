@@ -6,7 +6,6 @@ energy by minimum cuts and proves how close it is to the minimum. `sample` runs 
 """
 
 from coxfield.field.chains import Samples, State, sample
-from coxfield.field.mcmc import Gibbs, SwendsenWang
 from coxfield.field.mincut import Round
 from coxfield.field.partition import (
     LogPartition,
@@ -16,7 +15,7 @@ from coxfield.field.partition import (
     log_predictive_density,
 )
 from coxfield.field.potts import LabelField
-from coxfield.field.randomised_map import PerturbAndMap, RandomisedCut
+from coxfield.field.samplers import Gibbs, PerturbAndMap, RandomisedCut, SwendsenWang
 from coxfield.field.solve import MapResult, map_labels
 
 __all__ = [

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import fft
@@ -57,20 +57,6 @@ class State:
     the marginal, like the mean of the labels, but it varies less."""
 
 
-class Sampler(Protocol):
-    """What the loop needs from a sampler."""
-
-    @property
-    def field(self) -> LabelField:
-        """The label field."""
-
-    def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
-        """The state to start from."""
-
-    def step(self, rng: np.random.Generator, state: State) -> State:
-        """The next state."""
-
-
 def draw(rng: np.random.Generator, logits: NDArray) -> NDArray:
     """Draw classes with probabilities proportional to exp(logits) along the last axis."""
     return (logits + rng.gumbel(size=logits.shape)).argmax(axis=-1)
@@ -81,6 +67,10 @@ class FieldSampler:
     """A sampler of a label field. All start alike, and differ in `step`."""
 
     field: LabelField
+
+    def step(self, rng: np.random.Generator, state: State) -> State:
+        """The next state."""
+        raise NotImplementedError
 
     def init(self, rng: np.random.Generator, n_chains: int = 1, labels=None) -> State:
         """Start from given labels, or by default from independent draws by the unary terms alone.
@@ -165,7 +155,7 @@ class Samples:
 
 
 def sample(
-    sampler: Sampler,
+    sampler: FieldSampler,
     n_samples: int,
     *,
     n_chains: int = 4,
@@ -223,7 +213,7 @@ def sample(
     return Samples(kept.labels, kept.series, kept.variances, n_chains * n_samples)
 
 
-def states(sampler: Sampler, rng: np.random.Generator, state: State, n_steps: int) -> Iterator[State]:
+def states(sampler: FieldSampler, rng: np.random.Generator, state: State, n_steps: int) -> Iterator[State]:
     """The state after each of `n_steps` steps."""
     for _ in range(n_steps):
         state = sampler.step(rng, state)

@@ -278,17 +278,14 @@ class DenseRows:
 
     @property
     def n(self) -> int:
-        """Number of nodes."""
         return len(self.points[0])
 
     @property
     def blocks(self) -> list[slice]:
-        """All rows, cut into blocks."""
         return [slice(start, min(start + self.step, self.n)) for start in range(0, self.n, self.step)]
 
     @property
     def held(self) -> bool:
-        """Whether all couplings are held."""
         return len(self.points) * self.n**2 <= MOST
 
     @cached_property
@@ -296,11 +293,9 @@ class DenseRows:
         return [self._evaluate(k, slice(0, self.n)) for k in range(len(self.points))]
 
     def values(self, k: int, rows: slice) -> NDArray:
-        """Whole rows."""
         return self._matrices[k][rows] if self.held else self._evaluate(k, rows)
 
     def before(self, values: NDArray, rows: slice) -> NDArray:
-        """A triangle of whole rows."""
         return np.tril(values[:, rows], -1)
 
     def after(self, k: int, rows: slice) -> NDArray:
@@ -308,7 +303,6 @@ class DenseRows:
         return np.triu(self.values(k, rows), rows.start + 1)
 
     def ends(self, k: int, rows: slice) -> tuple[NDArray, NDArray]:
-        """A column and a row of numbers."""
         return np.arange(rows.start, rows.stop)[:, None], np.arange(self.n)[None]
 
     def _evaluate(self, k: int, rows: slice) -> NDArray:
@@ -354,11 +348,9 @@ class LinkedRows:
         return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
     def values(self, k: int, rows: slice) -> sparse.csr_array:
-        """Sparse rows."""
         return self.links[k][rows]
 
     def before(self, values: sparse.csr_array, rows: slice) -> sparse.csr_array:
-        """A sparse triangle."""
         return sparse.tril(values[:, rows], -1, format="csr")
 
     @cached_property
@@ -366,11 +358,9 @@ class LinkedRows:
         return [sparse.triu(one, 1, format="csr") for one in self.links]
 
     def after(self, k: int, rows: slice) -> NDArray:
-        """One number per link."""
         return self._upper[k].data[self._entries(k, rows)]
 
     def ends(self, k: int, rows: slice) -> tuple[NDArray, NDArray]:
-        """Two nodes per link."""
         degrees = np.diff(self._upper[k].indptr[rows.start : rows.stop + 1])
         i = np.repeat(np.arange(rows.start, rows.stop), degrees)
         return i, self._upper[k].indices[self._entries(k, rows)]

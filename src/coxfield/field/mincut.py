@@ -24,9 +24,10 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from coxfield.engine.weights import over_rows, tile_shape
+from coxfield.engine.class_sums import tile_shape
 from coxfield.field.edges import NO_EDGES, Edges
 from coxfield.kernels.namespace import cross_out
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,10 +42,8 @@ if TYPE_CHECKING:
 # The only access to max-flow engines: a minimum cut between two terminals, with its rounding error.
 #
 # Capacities are multiplied by a power of two, chosen so that the flow fits into 60 bits, and rounded down. So the
-# result
-# is a lower bound of the real minimum. Both engines are exact on these integers, and of all minimum cuts they return
-# the
-# one with the fewest nodes at the source. So they return the same cut, bit by bit:
+# result is a lower bound of the real minimum. Both engines are exact on these integers, and of all minimum cuts they
+# return the one with the fewest nodes at the source. So they return the same cut, bit by bit:
 #
 # - OR-tools' push-relabel, if it is installed: its capacities have 64 bits.
 # - SciPy's algorithm of Dinic otherwise: its capacities have 32 bits, so it is asked several times.

@@ -21,8 +21,8 @@ from scipy.special import expit, logsumexp
 
 from coxfield.field.chains import FieldSampler
 from coxfield.field.edges import coupling_rows
-from coxfield.field.mcmc import Gibbs, SwendsenWang
 from coxfield.field.potts import check_labels
+from coxfield.field.samplers import Gibbs, SwendsenWang
 from coxfield.kernels.protocol import values
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, logs_of
@@ -47,32 +47,25 @@ if TYPE_CHECKING:
 # before.
 #
 # A pilot run fixes them at equal steps of thermodynamic length, which is the integral of the standard deviation of A
-# over
-# beta. This gives each step the same share of the variance of log w. The number of temperatures follows from the
-# variance
-# of the pilot's own weights, which is larger if labels follow slowly.
+# over beta. This gives each step the same share of the variance of log w. The number of temperatures follows from the
+# variance of the pilot's own weights, which is larger if labels follow slowly.
 #
-# Two classes without a field: a Markov chain on subgraphs (Jerrum and Sinclair, 1993). With spins +1 and -1 for the
-# two
+# Two classes without a field: a Markov chain on subgraphs (Jerrum and Sinclair, 1993). With spins +1 and -1 for the two
 # classes, a coupling C gives a pair the factor exp(C [y_i = y_j]) = (1 + exp(C)) / 2 (1 + t s_i s_j), where t = tanh(C
-# /
-# 2). Multiply out and sum over the spins. Only products in which every node occurs an even number of times remain:
+# / 2). Multiply out and sum over the spins. Only products in which every node occurs an even number of times remain:
 #
 # .. math:: Z = e^{-\sum_i u_i} \, 2^n \prod_{i<j} \frac{1 + e^{C_{ij}}}{2} \, S(0), \qquad
 #           S(\mu) = \sum_A \mu^{|\mathrm{odd}(A)|} \prod_{ij \in A} t_{ij},
 #
 # where A runs over all sets of edges and odd(A) are the nodes of odd degree. S(1) is the product of 1 + t, and
-# subgraphs
-# at mu = 1 are drawn exactly. From there mu is lowered level by level to 1/n. At each level a subgraph gains the
-# factor
-# (mu' / mu)^|odd(A)|. The mean of the products of these factors is S(1/n) / S(1), as in annealing, without bias and
-# without burn-in. The last factor, S(0) / S(1/n), is the share of even subgraphs among those visited at 1/n. It is at
-# least 1 / cosh(1). The reason: S(mu) / S(0) is a sum over even sets of nodes, of mu to the size of the set times the
-# mean of the product of its spins, and that mean is at most one.
+# subgraphs at mu = 1 are drawn exactly. From there mu is lowered level by level to 1/n. At each level a subgraph gains
+# the factor (mu' / mu)^|odd(A)|. The mean of the products of these factors is S(1/n) / S(1), as in annealing, without
+# bias and without burn-in. The last factor, S(0) / S(1/n), is the share of even subgraphs among those visited at 1/n.
+# It is at least 1 / cosh(1). The reason: S(mu) / S(0) is a sum over even sets of nodes, of mu to the size of the set
+# times the mean of the product of its spins, and that mean is at most one.
 #
 # This method does not use a sampler of labels, so it can check methods that do. Every edge is visited in every sweep,
-# so
-# it is for tens of nodes.
+# so it is for tens of nodes.
 
 
 ROWS = 512  # nodes whose couplings are read together

@@ -16,8 +16,7 @@ from coxfield import threads
 from coxfield.engine.class_sums import prior_terms, sums_at
 from coxfield.engine.store import store_bound
 from coxfield.kernels.called import Graph, all_held, hold
-from coxfield.kernels.per_class import PerClass, class_kernels, class_values, rows_named
-from coxfield.kernels.protocol import bind_precisely, values
+from coxfield.kernels.protocol import PerClass, bind_precisely, class_kernels, class_values, rows_named, values
 from coxfield.kernels.radial import recognise
 from coxfield.utils.numbers import whole_number
 

@@ -45,12 +45,10 @@ if TYPE_CHECKING:
 #
 # Proven labels (after Kovtun). For a class alpha, combine all other classes into one label 'other'. Its unary term is
 # min_{c != alpha} u_i(c), and its covariance is M_ij = max_{c != alpha} C^(c)_ij. Let A be the nodes with label alpha
-# in
-# a minimum of this two-class problem. Then some optimal labelling gives alpha to all of A.
+# in a minimum of this two-class problem. Then some optimal labelling gives alpha to all of A.
 #
 # Proof. Let y be any labelling. Let y' be y with label alpha on A. Let B be the nodes of A whose label in y is not
-# alpha.
-# From y to y' the energy falls by
+# alpha. From y to y' the energy falls by
 #
 # - sum_B u_i(y_i) - u_i(alpha), in the unary terms;
 # - C^(alpha) - [y_i = y_j] C^(y_i), in the pairs within B;
@@ -59,8 +57,7 @@ if TYPE_CHECKING:
 #
 # Compare the two-class energy when B goes from 'other' to alpha, while the rest of A is alpha and all other nodes are
 # 'other'. Each of its terms falls by no more than the term above. Its total fall is not negative, because A is a
-# minimum.
-# So E(y') <= E(y).
+# minimum. So E(y') <= E(y).
 #
 # With one shared covariance, M = C. Class-specific covariances need no extra condition.
 

@@ -23,8 +23,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import gen_batches
 
 from coxfield import threads
-from coxfield.engine.weights import over_rows
 from coxfield.progress import progress
+from coxfield.threads import over_rows
 from coxfield.utils.numbers import units_of
 
 if TYPE_CHECKING:

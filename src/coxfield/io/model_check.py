@@ -40,10 +40,9 @@ from coxfield.io.model_data import (
     require_array,
     require_arrays,
 )
-from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import Ladder, Member
+from coxfield.kernels.mixture import Ladder, Mixture
 from coxfield.kernels.radial import Radial, recognise
-from coxfield.kernels.transforms import Beside, Transformer, Whitening
+from coxfield.kernels.transforms import Beside, Member, Transformer, Whitening
 
 PARAMETERS = tuple(LGCPClassifier().get_params(deep=False))
 #: Arrays of a model: n points, c classes, d columns of the user's table. `require_arrays` says what the words mean.

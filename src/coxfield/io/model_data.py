@@ -34,10 +34,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from coxfield.estimators.tables import Column, Joint, TableColumns
-from coxfield.kernels.distances import Units
-from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import Ladder, Member
-from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening
+from coxfield.kernels.mixture import Ladder, Mixture
+from coxfield.kernels.transforms import Beside, Compression, Member, NormalScores, Transformer, Units, Whitening
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,10 +1,10 @@
 """Covariance functions, as everything else sees them.
 
-`protocol` says what is asked of a covariance. `radial` and `called` answer for scikit-learn's kernels, `mixture` for
-mixtures of them, and `held` for values that were computed before. `recognise` turns a kernel into one of them. To add a
-covariance, write its two classes. Nothing else changes; see `docs/architecture.md`.
+`protocol` says what is asked of a covariance. `radial` and `called` answer for scikit-learn's kernels, and `mixture`
+for mixtures of them. `recognise` turns a kernel into one of them. To add a covariance, write its two classes. Nothing
+else changes; see `docs/architecture.md`.
 """
 
-from coxfield.kernels.mixture_ladder import Member
+from coxfield.kernels.transforms import Member
 
 __all__ = ["Member"]

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from coxfield import threads
-from coxfield.kernels.distances import feature_sizes, in_units
-from coxfield.kernels.namespace import cross_out, stacked
-from coxfield.kernels.protocol import Path, PlainPoints, values
+from coxfield.kernels.namespace import stacked
+from coxfield.kernels.protocol import Covariance, KernelPoints, Path, values
 from coxfield.kernels.sklearn_tree import check_nonnegative, diagonal_of, gradient_of, rescale, values_of
+from coxfield.kernels.transforms import feature_sizes, in_units
 from coxfield.utils.numbers import logs_of, ordinary, power_of_two
 
 if TYPE_CHECKING:
@@ -22,41 +22,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.gaussian_process import kernels
 
-    from coxfield.kernels.protocol import Covariance, KernelPoints
 
 ROWS_PER_CALL = 64  # rows evaluated together for listed pairs
 
 
 @dataclass(frozen=True)
-class Called:
+class Called(Covariance):
     """A kernel that can only be called."""
 
     kernel: kernels.Kernel
 
     def bind(self, X, rows: NDArray | None = None) -> CalledPoints:
-        """Hold the rows as they are."""
         return CalledPoints(self, X if rows is None else X[rows])
 
-    def diagonal(self, X) -> NDArray:
-        """C(x, x) for each row, by the kernel's own `diag`."""
-        return diagonal_of(self.kernel, X)
-
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Called:
-        """The kernel with its free length scales and its variance multiplied."""
         return Called(rescale(self.kernel, length, variance))
 
     @property
     def stationary(self) -> bool:
-        """What the kernel says."""
         return bool(self.kernel.is_stationary())
 
     def check_nonnegative(self) -> None:
-        """Raise ValueError if the kernel may take negative values."""
         check_nonnegative(self.kernel)
 
 
 @dataclass(frozen=True)
-class CalledPoints(PlainPoints):
+class CalledPoints(KernelPoints):
     """Points as they were given; `KernelPoints` says what the methods are for."""
 
     covariance: Called
@@ -74,30 +65,23 @@ class CalledPoints(PlainPoints):
         return np.dtype(np.float64)
 
     def at(self, X) -> CalledPoints:
-        """Other points."""
         return CalledPoints(self.covariance, X)
 
     def joined(self, other: CalledPoints) -> CalledPoints:
-        """These points and others."""
         return CalledPoints(self.covariance, stacked([self.X, other.X]))
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> CalledPoints:
-        """The same points under the rescaled kernel."""
         return CalledPoints(self.covariance.rescaled(length, variance), self.X)
 
     def diagonal(self) -> NDArray:
-        """C(x, x) for each point."""
-        return self.covariance.diagonal(self.X)
+        return diagonal_of(self.covariance.kernel, self.X)
 
     def tile(self, columns: CalledPoints, out: NDArray | None = None) -> NDArray:
-        """One call of the kernel."""
         return values_of(self.covariance.kernel, self.X, columns.X)
 
-    def log_tile(self, columns: CalledPoints, *, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: CalledPoints) -> NDArray:
         """Logarithms of the values; negative values are refused."""
         values = self.tile(columns)
-        if leave_out is not None:
-            cross_out(values, leave_out, 0, 0)
         if (values < 0).any():
             raise ValueError(
                 f"{self.covariance.kernel!r} takes negative values, such as {values.min():.3g}, but a covariance that "
@@ -136,7 +120,6 @@ class CalledPoints(PlainPoints):
         return CalledSums(sums[:, 0], sums[:, 1:])
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
-        """Weighted sum of the derivatives of C(x, x)."""
         _, gradient = gradient_of(self.covariance.kernel, self.X)
         return np.einsum("j,jjp->p", weights, gradient)
 
@@ -150,7 +133,6 @@ class CalledSums:
     """Shape (rows, parameters)."""
 
     def gradient(self, rows: NDArray) -> NDArray:
-        """Sum over the points of rows_j dsums_j / d theta."""
         return rows @ self.derivatives
 
 
@@ -161,7 +143,7 @@ MOST = 2**24  # values that may be held: 128 MB in double precision, 4096 points
 
 
 @dataclass(frozen=True)
-class HeldPoints(PlainPoints):
+class HeldPoints(KernelPoints):
     """Some points of a fixed set whose covariances are held; `KernelPoints` says what the methods are for."""
 
     origin: KernelPoints
@@ -170,7 +152,6 @@ class HeldPoints(PlainPoints):
     """C between all points of the set."""
     rows: NDArray
     """Number of each point in the set."""
-    precomputed = True
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -184,12 +165,10 @@ class HeldPoints(PlainPoints):
 
     @property
     def covariance(self) -> Covariance:
-        """The covariance function of the values."""
         return self.origin.covariance
 
     @property
     def dtype(self) -> np.dtype:
-        """Precision of the values."""
         return self.matrix.dtype
 
     def at(self, X) -> Any:
@@ -203,7 +182,6 @@ class HeldPoints(PlainPoints):
         return self.origin[self.rows].rescaled(length, variance)
 
     def diagonal(self) -> NDArray:
-        """C(x, x) of each point."""
         return self.origin[self.rows].diagonal()
 
     def tile(self, columns: HeldPoints, out: NDArray | None = None) -> NDArray:
@@ -215,19 +193,15 @@ class HeldPoints(PlainPoints):
         return np.take(self.matrix if self._whole else self.matrix[self.rows], columns.rows, axis=1)
 
     def pairs(self, rows: NDArray, columns: HeldPoints, of_columns: NDArray) -> NDArray:
-        """The values of listed pairs."""
         return self.matrix[self.rows[rows], columns.rows[of_columns]].astype(float)
 
     def neighbours(self, count: int) -> NDArray:
-        """Neighbours by the covariance itself."""
         return self.origin[self.rows].neighbours(count)
 
     def differentiate(self, columns: HeldPoints, weights: NDArray, leave_out: NDArray):
-        """Derivatives of the covariance itself."""
         return self.origin[self.rows].differentiate(self.origin[columns.rows], weights, leave_out)
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
-        """Derivatives of the covariance itself."""
         return self.origin[self.rows].diagonal_gradient(weights)
 
 
@@ -243,14 +217,14 @@ def hold(points: KernelPoints) -> KernelPoints:
     [[0.6065], [0.6065]]
     """
     n = len(points)
-    if points.precomputed or n**2 > MOST:
+    if all_held([points]) or n**2 > MOST:
         return points
     return HeldPoints(points, values(points, points), np.arange(n))
 
 
 def all_held(points: Iterable[KernelPoints]) -> bool:
-    """Whether the covariances of all these points are held."""
-    return all(bound.precomputed for bound in points)
+    """Whether the covariances of all these points are looked up and not computed."""
+    return all(isinstance(bound, HeldPoints | GraphPoints) for bound in points)
 
 
 # Neighbours of points, where they need not be exactly the nearest.
@@ -299,7 +273,7 @@ def _projected(Z):
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class Graph(Covariance):
     """Couplings between the nodes of a graph. A node is given by its row number, in an array of one column.
 
     C(x, x) is 0. All classes share it, so it would be the same constant in the energy of every labelling.
@@ -318,16 +292,10 @@ class Graph:
 
     @property
     def kernel(self) -> Graph:
-        """The graph itself."""
         return self
 
     def bind(self, X, rows: NDArray | None = None) -> GraphPoints:
-        """Hold the numbers of the nodes."""
         return GraphPoints(self, _numbers(X if rows is None else X[rows]))
-
-    def diagonal(self, X) -> NDArray:
-        """C(x, x) = 0 for each row."""
-        return np.zeros(len(X))
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Graph:
         """The couplings multiplied by the variance. A graph has no length scale."""
@@ -335,24 +303,21 @@ class Graph:
 
     @property
     def stationary(self) -> bool:
-        """Nodes have no positions."""
         return False
 
     def check_nonnegative(self) -> None:
-        """Raise ValueError if a coupling is negative."""
         least = self.matrix.data.min(initial=0.0)
         if least < 0:
             raise ValueError(f"the graph has the negative coupling {least:.3g}, which Theorem 2 does not allow")
 
 
 @dataclass(frozen=True)
-class GraphPoints(PlainPoints):
+class GraphPoints(KernelPoints):
     """Some nodes of a graph; `KernelPoints` says what the methods are for."""
 
     covariance: Graph
     rows: NDArray
     """Number of each node."""
-    precomputed = True
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -366,7 +331,6 @@ class GraphPoints(PlainPoints):
 
     @property
     def dtype(self) -> np.dtype:
-        """Precision of the couplings."""
         return self.covariance.matrix.dtype
 
     def block(self, columns: GraphPoints) -> sparse.csr_array:
@@ -376,7 +340,6 @@ class GraphPoints(PlainPoints):
         return matrix if columns._whole else matrix[:, columns.rows]
 
     def links(self) -> sparse.csr_array:
-        """The couplings among these nodes."""
         return self.block(self)
 
     def paths(self, columns: Any, weights: Any) -> list[Path]:
@@ -393,23 +356,18 @@ class GraphPoints(PlainPoints):
         return np.zeros((len(factors), len(self)))
 
     def at(self, X) -> GraphPoints:
-        """Other nodes."""
         return self.covariance.bind(X)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> GraphPoints:
-        """The same nodes with other couplings."""
         return GraphPoints(self.covariance.rescaled(length, variance), self.rows)
 
     def diagonal(self) -> NDArray:
-        """C(x, x) = 0."""
         return np.zeros(len(self))
 
     def tile(self, columns: GraphPoints, out: NDArray | None = None) -> NDArray:
-        """A dense block of couplings."""
         return self.block(columns).toarray()
 
     def pairs(self, rows: NDArray, columns: GraphPoints, of_columns: NDArray) -> NDArray:
-        """The couplings of listed pairs."""
         if not len(rows):  # SciPy would give a sparse matrix
             return np.zeros(0)
         return np.asarray(self.covariance.matrix[self.rows[rows], columns.rows[of_columns]], dtype=float)
@@ -426,11 +384,9 @@ class GraphPoints(PlainPoints):
         return found
 
     def differentiate(self, columns: GraphPoints, weights: NDArray, leave_out: NDArray) -> NoReturn:
-        """Nothing can be learned."""
         raise ValueError("a graph of given couplings has no parameters to learn: give a kernel instead")
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
-        """There are no parameters."""
         return np.zeros(0)
 
 

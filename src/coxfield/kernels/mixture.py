@@ -19,23 +19,287 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from coxfield.kernels.called import CalledSums
-from coxfield.kernels.mixture_ladder import (
-    VALUES,
-    Ladder,
-    LadderPoints,
-    SupportPoints,
-    inverse,
-    log_densities,
-    own_log_densities,
-)
-from coxfield.kernels.namespace import Library, cross_out, like, rows_of, to_numpy
-from coxfield.kernels.protocol import LogSums, Path, PlainPoints, values
-from coxfield.utils.numbers import logs_of
+from coxfield.kernels.distances import Stretch
+from coxfield.kernels.namespace import Library, at_home, cross_out, is_foreign, like, rows_of, to_numpy
+from coxfield.kernels.protocol import LARGEST_LOG, Covariance, KernelPoints, LogSums, Path, values
+from coxfield.kernels.radial import RadialPoints
+from coxfield.kernels.sklearn_tree import length_unit, rescale_length
+from coxfield.kernels.transforms import correction, reindexed
+from coxfield.utils.numbers import ORDINARY, logs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+
+def inverse(log_divisor: NDArray) -> NDArray:
+    """One over what a member divides by; far from all reference points the largest number, not an infinite one."""
+    return np.exp(np.minimum(-log_divisor, LARGEST_LOG))
+
+
+VALUES = 2**22  # kernel values that are held at a time while densities are computed
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Kernels on one representation: one covariance, at several factors of its length scale."""
+
+    name: str
+    """Name of the representation."""
+    transform: Any
+    """A fitted transformer of scikit-learn, or None for the features as they are."""
+    covariance: Covariance
+    factors: NDArray
+    """Factors of the length scales, shape (F,)."""
+    alphas: NDArray
+    """Powers of the density, shape (A,)."""
+    floors: NDArray
+    """What is added to the density before the power is taken, in points, shape (A,)."""
+    weights: NDArray
+    """Weight of each factor with each power, shape (F, A)."""
+    one: float = 1.0
+    """What a point adds to the density at its own place: C(x, x)."""
+    point_weights: NDArray | None = None
+    """Of a *free* ladder, the weight of each factor and reference point, shape (F, n). It has no powers of the density,
+    and no part in the covariance between points that are not reference points."""
+
+    @property
+    def free(self) -> bool:
+        """Whether each reference point has a weight of its own."""
+        return self.point_weights is not None
+
+    @property
+    def plain(self) -> Ladder:
+        """The ladder that new points see: itself, unless labelled points see others."""
+        return self
+
+    def log_divisor(self, a: int | np.integer, log_q: NDArray) -> NDArray:
+        """log of (q + floor)^alpha, by which a member divides at each of its two points."""
+        if not self.alphas[a]:
+            return np.zeros_like(log_q)
+        return self.alphas[a] * (np.logaddexp(log_q, np.log(self.one * self.floors[a])) if self.floors[a] else log_q)
+
+    @property
+    def powers(self) -> list[tuple[float, float]]:
+        """Power and floor of each kind of member."""
+        return list(zip(self.alphas.tolist(), self.floors.tolist(), strict=True))
+
+    def represent(self, X) -> Any:
+        if self.transform is None:
+            return X
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is far from all points
+            # Transformers of scikit-learn take no empty arrays.
+            found = self.transform.transform(at_home(X) if X.shape[0] else np.zeros((1, X.shape[1]), X.dtype))
+        found = found[: X.shape[0]]
+        return like(found, X) if is_foreign(X) else found
+
+    def reindexed(self, origin: NDArray) -> Ladder:
+        """The ladder, whose representation knows other points by their place; `origin` is the old place of each."""
+        new, weights = reindexed(self.transform, origin), self.point_weights
+        if weights is not None:
+            return replace(self, transform=new, point_weights=np.where(origin >= 0, weights[:, origin], 0))
+        return self if new is self.transform else replace(self, transform=new)
+
+    def bind(self, X, rows: NDArray | None = None) -> LadderPoints:
+        """Hold rows of X, in the representation."""
+        chosen = X if rows is None else rows_of(X, rows)
+        return LadderPoints(self, self.covariance.bind(self.represent(chosen)))
+
+    def bind_some(self, X, rows: NDArray | None) -> LadderPoints:
+        """Hold rows of X where `bind` would place them if it held all."""
+        return LadderPoints(self, self.covariance.bind(self.represent(X), rows))
+
+    def sees_as(self, other: Ladder) -> bool:
+        """Whether points that are bound are the same for another ladder."""
+        return self.transform is other.transform and self.covariance is other.covariance
+
+    def kernel(self, f: int) -> Any:
+        """The kernel of one factor, as users see it."""
+        return rescale_length(self.covariance.kernel, float(self.factors[f]))
+
+    def length_scale(self, f: int) -> float:
+        """The length scale of one factor; the factor itself if there is no single length scale."""
+        unit = np.asarray(length_unit(self.covariance.kernel))
+        return float(self.factors[f] * (unit.item() if unit.size == 1 else 1.0))
+
+    @property
+    def terms(self) -> Iterator[tuple[int, int]]:
+        """Factor and power of each member that has a weight, by number."""
+        return zip(*np.nonzero(self.weights), strict=True)
+
+    def pruned(self) -> Ladder:
+        """The ladder without the factors and powers that have no weight."""
+        f, a = (self.weights > 0).any(axis=1), (self.weights > 0).any(axis=0)
+        return replace(
+            self,
+            factors=self.factors[f],
+            alphas=self.alphas[a],
+            floors=self.floors[a],
+            weights=self.weights[np.ix_(f, a)],
+        )
+
+
+@dataclass(frozen=True)
+class LadderPoints:
+    """Points in one representation, bound to the covariance of a ladder."""
+
+    ladder: Ladder
+    points: Any
+    """`KernelPoints` of the covariance."""
+    known: NDArray | None = None
+    """log q of each factor and point, shape (F, n), if it is known; of a free ladder, the weights of the points."""
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows) -> LadderPoints:
+        return replace(self, points=self.points[rows], known=None if self.known is None else self.known[:, rows])
+
+    def at(self, X) -> LadderPoints:
+        return LadderPoints(self.ladder, self.points.at(self.ladder.represent(X)))
+
+    def column_factors(self, f: int, a: int | np.integer) -> NDArray:
+        """What the weights of these points as columns of a member are multiplied by."""
+        assert self.known is not None
+        return inverse(self.ladder.log_divisor(a, self.known[f]))
+
+    def left_out(self, rows: NDArray, own: LadderPoints | None = None) -> LadderPoints:
+        """The points under the representation that was learned without them, if it was learned from labels.
+
+        `own` are the points that it was learned from, if these are others.
+        """
+        correct = correction(self.ladder.transform)
+        if correct is None or not hasattr(self.points, "points"):  # kernels that are called know no distances
+            return self
+        learned = self.points if own is None else own.points
+        directions, factors = correct(at_home(rows_of(learned.X, learned.rows)), rows)
+        coordinates = self.points.points.coordinates
+        stretch = Stretch(like(directions, coordinates), like(factors, coordinates))
+        return LadderPoints(self.ladder, replace(self.points, points=self.points.points.stretched(stretch)))
+
+
+@dataclass(frozen=True)
+class SupportPoints:
+    """Reference points of a free ladder, of which those that have a weight are held.
+
+    Sums need no others. Where others are asked for, all are bound as they would have been.
+    """
+
+    ladder: Ladder
+    data: Any
+    """All reference points, as they are."""
+    places: NDArray | slice
+    """Which of them these are."""
+    held: RadialPoints
+    """Those that have a weight."""
+    column: NDArray
+    """The place among them of each reference point, -1 for none."""
+
+    @classmethod
+    def of(cls, ladder: Ladder, X, order: NDArray | None = None) -> SupportPoints:
+        """Hold the points that have a weight."""
+        assert ladder.point_weights is not None
+        has_weight = ladder.point_weights.any(axis=0)
+        support, column = np.flatnonzero(has_weight), np.where(has_weight, np.cumsum(has_weight) - 1, -1)
+        held = ladder.bind_some(X, support).points
+        return cls(ladder, X, np.arange(len(column)) if order is None else order, held, column)
+
+    def __len__(self) -> int:
+        return len(self.column[self.places])
+
+    def __getitem__(self, rows) -> Any:
+        places = np.arange(len(self.column))[self.places][rows]
+        column = self.column[places]
+        if len(column) and (column >= 0).all():
+            return self.held[column]
+        return replace(self, places=places) if isinstance(rows, slice) or len(places) == len(self) else self.whole[rows]
+
+    def at(self, X) -> RadialPoints:
+        """Other points in the same coordinates."""
+        return self.held.at(X)
+
+    def in_single(self) -> SupportPoints:
+        """The same points in single precision; the same object, if they cannot be had."""
+        held = in_single(LadderPoints(self.ladder, self.held)).points
+        return self if held is self.held else replace(self, held=held)
+
+    @cached_property
+    def whole(self) -> RadialPoints:
+        """All of them."""
+        return self.held.at(self.ladder.represent(rows_of(self.data, self.places)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or "held" not in self.__dict__:  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.held if name in {"dtype", "library"} else self.whole, name)
+
+
+def in_single(points: LadderPoints) -> LadderPoints:
+    """The points with coordinates in single precision; the same object, if they cannot be had."""
+    bound = points.points
+    if isinstance(bound, SupportPoints):
+        single = bound.in_single()
+        return points if single is bound else replace(points, points=single)
+    if not isinstance(bound, RadialPoints) or not isinstance(bound.points.coordinates, np.ndarray):
+        return points
+    if bound.dtype == np.float32 or bound.points.farthest > ORDINARY[np.dtype(np.float32)] ** 2:
+        return points
+    return replace(points, points=replace(bound, points=bound.points.astype(np.float32)))
+
+
+def log_densities(rows: LadderPoints, reference: LadderPoints, counts: NDArray | None, omitted=None) -> NDArray:
+    """log q of each factor: log of the sum of kernel values over reference points, shape (F, n).
+
+    `omitted` says for each point which reference point does not count, -1 for none.
+    """
+    if rows.ladder.free:  # a point that is not a reference point has no weight
+        return np.zeros((len(rows.ladder.factors), len(rows)))
+    omitted = np.full(len(rows), -1) if omitted is None else omitted
+    found = np.empty((len(rows.ladder.factors), len(rows)))
+    weights = np.ones(len(reference)) if counts is None else counts
+    for some in gen_batches(len(rows), max(1, VALUES // max(1, len(reference)))) if len(rows) else ():
+        found[:, some] = log_totals(rows[some], reference, weights.astype(rows.points.dtype), omitted[some])
+    return found
+
+
+def own_log_densities(points: LadderPoints, counts: NDArray | None) -> NDArray:
+    """`log_densities` over the points themselves. The term of a point itself is exact, also far from all others."""
+    if points.ladder.point_weights is not None:
+        return points.ladder.point_weights
+    others = log_densities(points, points, counts, np.arange(len(points)))
+    own = np.log(points.points.diagonal()) + (0 if counts is None else np.log(counts.astype(float)))
+    return np.logaddexp(others, own)
+
+
+def log_totals(rows: LadderPoints, reference: LadderPoints, weights: NDArray, omitted: NDArray) -> NDArray:
+    """`log_densities` of so few points that all their kernel values may be held at a time."""
+    adder = Total(weights, np.zeros((len(rows.ladder.factors), len(rows))))
+    tops = rows.points.walk(reference.points, rows.ladder.factors, omitted, adder)
+    return logs_of(adder.sums) + tops  # a point without any other
+
+
+@dataclass(frozen=True)
+class Total:
+    """Adds the tiles of a walk over all columns; `Sink` says what the methods are for."""
+
+    weights: NDArray
+    sums: NDArray
+
+    def add(self, k: int, start: int, tile: NDArray) -> None:
+        """Add a tile."""
+        self.sums[k] += to_numpy(tile @ like(self.weights[start : start + tile.shape[1]], tile))
+
+    def rescale(self, scale: NDArray) -> None:
+        """Multiply what was added so far."""
+        self.sums[...] *= scale
+
+    def add_entries(self, k: int, at: NDArray, columns: NDArray, values: NDArray) -> None:
+        """Add single values of a tile."""
+        self.sums[k] += np.bincount(at, values * self.weights[columns], minlength=self.sums.shape[1])
+
+
+# What members are worth: their values over densities, and the sums that they need.
 
 
 LARGEST = 1e300  # sum of a member between points that are both far from all reference points
@@ -88,7 +352,7 @@ def ladder_paths(rows: LadderPoints, columns: LadderPoints, weights: Any, *, den
 
 
 @dataclass(frozen=True)
-class MixturePoints(PlainPoints):
+class MixturePoints(KernelPoints):
     """Points in every representation; `KernelPoints` says what the methods are for."""
 
     covariance: Mixture
@@ -122,11 +386,9 @@ class MixturePoints(PlainPoints):
 
     @property
     def library(self) -> Library:
-        """Where the points are."""
         return self.ladders[0].points.library
 
     def precisely(self) -> MixturePoints:
-        """The same points, with distances that no rounding has spoilt."""
         return self._each(lambda points: replace(points, points=points.points.precisely()))
 
     @property
@@ -169,7 +431,6 @@ class MixturePoints(PlainPoints):
         return replace(self, ladders=moved)
 
     def at(self, X) -> MixturePoints:
-        """Other points in the same representations."""
         return self._each(lambda points: points.at(X))
 
     def left_out(self, rows: NDArray, own: MixturePoints | None = None) -> MixturePoints:
@@ -185,14 +446,12 @@ class MixturePoints(PlainPoints):
         return replace(self, ladders=tuple(mine.left_out(rows, theirs) for mine, theirs in moved), omitted=rows)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> MixturePoints:
-        """The same points under the rescaled mixture."""
         covariance = self.covariance.rescaled(length, variance)
         ladders = zip(covariance.ladders, self.ladders, strict=True)
         kept = tuple(LadderPoints(new, old.points, old.known if length == 1 else None) for new, old in ladders)
         return MixturePoints(covariance, kept, self.rows if length == 1 else None)
 
     def diagonal(self) -> NDArray:
-        """C(x, x) of each point."""
         found = np.zeros(len(self))
         for points, log_q in zip(self.ladders, self.log_densities, strict=True):
             own = points.points.diagonal()
@@ -214,14 +473,14 @@ class MixturePoints(PlainPoints):
                     found = found + divided(kernel, ladder.weights[f, a], *divisors)
         return found
 
-    def imprecise(self, columns: MixturePoints, factor: float = 1.0) -> NDArray:
-        """Whether rounding spoils the shortest length scale of a representation."""
-        wrong = np.zeros(len(self), dtype=bool)
-        for points, theirs in zip(self.ladders, columns.ladders, strict=True):
-            wrong |= points.points.imprecise(theirs.points, factor * points.ladder.factors.min())
-        return wrong
+    def error(self, columns: MixturePoints) -> NDArray:
+        """The largest of all representations, at its shortest length scale."""
+        both = zip(self.ladders, columns.ladders, strict=True)
+        pairs = ((mine.points.error(theirs.points), mine.ladder.factors.min()) for mine, theirs in both)
+        with np.errstate(over="ignore"):
+            return np.maximum.reduce([error / shortest / shortest for error, shortest in pairs])
 
-    def log_tile(self, columns: MixturePoints, *, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: MixturePoints) -> NDArray:
         """Logarithms of the members, added up.
 
         The densities of these points come from the same precise distances. Far away, where the logarithms are large,
@@ -243,8 +502,6 @@ class MixturePoints(PlainPoints):
                     # So far from all points that kernel and density are both 0, there is no covariance. Between
                     # equal points that far away, the kernel is not 0, and the covariance is as large as can be.
                     np.logaddexp(found, np.nan_to_num(term, nan=-np.inf, posinf=LARGEST, neginf=-np.inf), out=found)
-        if leave_out is not None:
-            cross_out(found, leave_out, 0, -np.inf)
         return found
 
     def _precise(self, k: int) -> Iterator[NDArray]:
@@ -262,7 +519,6 @@ class MixturePoints(PlainPoints):
             yield logsumexp(logs + log_counts, axis=1)
 
     def pairs(self, rows: NDArray, columns: MixturePoints, of_columns: NDArray) -> NDArray:
-        """C of listed pairs."""
         found = np.zeros(len(rows))
         for k, points in enumerate(self.ladders):
             ladder, theirs = points.ladder, columns.ladders[k].points
@@ -323,7 +579,6 @@ class MixturePoints(PlainPoints):
         return self.log_densities[k][f] if self.ladders[k].ladder.alphas.any() else np.zeros(n)
 
     def knowing(self, log_densities: Sequence[NDArray]) -> MixturePoints:
-        """The same points with densities that are known."""
         known = zip(self.ladders, log_densities, strict=True)
         return replace(self, ladders=tuple(replace(points, known=log_q) for points, log_q in known))
 
@@ -342,106 +597,11 @@ class MixturePoints(PlainPoints):
         return CalledSums((tile @ weights).astype(float), np.empty((len(self), 0)))
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
-        """Nothing: a mixture has no free parameters."""
         return np.empty(0)
 
 
-# Reference points of a mixture that come and go: densities are sums over the points that are there.
-#
-# A point that arrives adds its terms to the densities of all others, and a point that leaves takes its terms away. So
-# the evidence of a region does not grow with the number of points in it, and no point has a density that lacks
-# itself. Where most of a density goes, it is computed again: a small difference of large numbers has no digits.
-
-
-MOST = 0.5  # share of a density that may be subtracted
-
-
-def gain(points: MixturePoints, X: Any, counts: NDArray | None, rows: Any) -> MixturePoints:
-    """The reference points of a mixture with more of them at the end, bound to the mixture over all of them.
-
-    Parameters
-    ----------
-    points : MixturePoints
-        All reference points, in their order, with their densities.
-    X : array or CSR array
-        All reference points as they are, with the new ones at the end.
-    counts : array, optional
-        The weight of each of them.
-    rows : array or CSR array
-        The new ones.
-    """
-    mixture, fresh, n = points.covariance, points.at(rows), len(points)
-    before, arrived = (None, None) if counts is None else (counts[:n], counts[n:])
-    joined = []
-    for old, new in zip(points.ladders, fresh.ladders, strict=True):
-        assert old.known is not None
-        if old.ladder.free:
-            grown, own = old.known, np.zeros((len(old.known), len(new)))
-        else:
-            grown = np.logaddexp(old.known, log_densities(old, new, arrived))
-            own = np.logaddexp(log_densities(new, old, before), own_log_densities(new, arrived))
-        joined.append(LadderPoints(old.ladder, old.points.joined(new.points), np.hstack([grown, own])))
-    origin = np.concatenate([np.arange(n), np.full(len(fresh), -1)])
-    return mixture.over(X, counts, origin, tuple(joined))
-
-
-def lose(points: MixturePoints, places: NDArray, X: Any, counts: NDArray | None) -> MixturePoints:
-    """The reference points of a mixture without some of them, bound to the mixture over those that stay.
-
-    Parameters
-    ----------
-    points : MixturePoints
-        All reference points, in their order, with their densities.
-    places : integer array
-        The places of those that go.
-    X : array or CSR array
-        Those that stay, as they are.
-    counts : array, optional
-        The weight of each point, those that go included.
-    """
-    kept = np.setdiff1d(np.arange(len(points)), places)
-    stay, gone = points[kept], points[places]
-    weights = np.ones(len(points)) if counts is None else counts
-    left = tuple(
-        replace(old, known=_less(old, lost, weights[kept], weights[places]))
-        for old, lost in zip(stay.ladders, gone.ladders, strict=True)
-    )
-    return points.covariance.over(X, None if counts is None else counts[kept], kept, left)
-
-
-def _less(stay: LadderPoints, gone: LadderPoints, counts: NDArray, lost: NDArray) -> NDArray:
-    """log q of the points that stay, without the terms of those that go, shape (F, n)."""
-    log_q = stay.known
-    assert log_q is not None
-    if stay.ladder.free:
-        return log_q
-    new = np.empty_like(log_q)
-    for some in gen_batches(len(stay), max(1, VALUES // max(1, len(gone)))):
-        share = _share(stay[some], gone, lost)
-        with np.errstate(divide="ignore"):
-            new[:, some] = log_q[:, some] + np.log1p(-np.minimum(share, 1))
-        again = some.start + np.flatnonzero((share > MOST).any(axis=0))
-        if again.size:
-            new[:, again] = log_densities(stay[again], stay, counts)
-    return new
-
-
-def _share(stay: LadderPoints, gone: LadderPoints, lost: NDArray) -> NDArray:
-    """The share of each density that comes from the points that go, shape (F, n)."""
-    points, log_q = stay.points, stay.known
-    assert log_q is not None
-    share = np.empty_like(log_q)
-    for f, tile in enumerate(points.tiles_at(gone.points, stay.ladder.factors)):
-        sums = to_numpy(tile).astype(float) @ lost
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            ratio = np.exp(np.log(np.maximum(sums, 0)) - log_q[f])
-        # Where the density itself has vanished, it is computed again.
-        share[f] = np.where(np.isneginf(log_q[f]) | np.isnan(ratio), 1.0, ratio)
-    return share
-
-
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Covariance):
     """A sum of members, with the reference points of their densities; `Covariance` says what the methods are for."""
 
     ladders: tuple[Ladder, ...]
@@ -454,7 +614,6 @@ class Mixture:
 
     @property
     def kernel(self) -> Mixture:
-        """The mixture itself."""
         return self
 
     @property
@@ -477,11 +636,9 @@ class Mixture:
 
     @property
     def n_reference(self) -> int:
-        """Number of reference points."""
         return self.X.shape[0]
 
     def bind(self, X, rows: NDArray | None = None) -> MixturePoints:
-        """Hold rows of X, in all representations."""
         chosen = X if rows is None else rows_of(X, rows)
         return MixturePoints(self, tuple(points.at(chosen) for points in self._reference))
 
@@ -597,12 +754,7 @@ class Mixture:
         return self._bound()
 
     def reference(self, k: int) -> LadderPoints:
-        """The reference points of a ladder."""
         return self._reference[k]
-
-    def diagonal(self, X) -> NDArray:
-        """C(x, x) of each row."""
-        return self.bind(X).diagonal()
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Mixture:
         """All length scales and all weights multiplied; other length scales have other densities."""

@@ -106,7 +106,6 @@ class Library:
 
     @property
     def name(self) -> str:
-        """Name of the library."""
         return _name(self.xp)
 
     @property

@@ -13,11 +13,15 @@ from sklearn.gaussian_process import kernels
 
 from coxfield.kernels.called import Called, nearest
 from coxfield.kernels.distances import (
-    TOLERABLE,
-    ScaledPoints,
+    CLOSED,
+    Matern,
+    RationalQuadratic,
+    SquaredExponential,
     Stretch,
     capped,
     centre,
+    diagonal_gradient,
+    differentiate,
     pair_sq_distances,
     place,
     product_error,
@@ -28,6 +32,7 @@ from coxfield.kernels.namespace import (
     at_home,
     at_least,
     cross_out,
+    doubled,
     into,
     is_foreign,
     like,
@@ -36,15 +41,7 @@ from coxfield.kernels.namespace import (
     stacked,
     to_numpy,
 )
-from coxfield.kernels.profiles import (
-    CLOSED,
-    Matern,
-    RationalQuadratic,
-    SquaredExponential,
-    diagonal_gradient,
-    differentiate,
-)
-from coxfield.kernels.protocol import Path, PlainPoints
+from coxfield.kernels.protocol import Covariance, KernelPoints, Path
 from coxfield.kernels.sklearn_tree import (
     check_hyperparameters,
     check_kernel,
@@ -62,13 +59,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.kernels.distances import Points, RadialForm
-    from coxfield.kernels.profiles import Profile
-    from coxfield.kernels.protocol import Covariance, Sink
+    from coxfield.kernels.distances import Points, Profile
+    from coxfield.kernels.protocol import Sink
 
 
 @dataclass(frozen=True)
-class Radial:
+class Radial(Covariance):
     """A profile of scaled distances, from a product of constants with one RBF, Matern or RationalQuadratic."""
 
     kernel: kernels.Kernel
@@ -84,29 +80,24 @@ class Radial:
         return None if base is None else cls(kernel, _profile(base), variance, length_unit(kernel))
 
     def bind(self, X, rows: NDArray | None = None) -> RadialPoints:
-        """Scale the rows of X by the length scale, and move their mean to the origin."""
         origin = centre(X)
         if rows is not None and len(rows) < X.shape[0]:
             X, rows = rows_of(X, rows), None
         return RadialPoints.of(self, X, np.arange(X.shape[0]) if rows is None else rows, origin)
 
     def diagonal(self, X) -> NDArray:
-        """The variance, for all rows."""
         return np.array([self.variance])
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> Radial:
-        """The covariance with its free length scales and its variance multiplied."""
         found = Radial.of(rescale(self.kernel, length, variance))
         assert found is not None  # rescaling keeps the form of a kernel
         return found
 
     @property
     def stationary(self) -> bool:
-        """Always: only differences of points count."""
         return True
 
     def check_nonnegative(self) -> None:
-        """Raise ValueError if the kernel may take negative values."""
         check_nonnegative(self.kernel)
 
 
@@ -213,7 +204,6 @@ class _Scores:
         return -0.5 * _at_factors(d2, self.factors)
 
     def prepared(self, tile, best: NDArray) -> Any:
-        """The tile relative to the nearest point."""
         tile -= like(best, tile)[:, None]
         return tile
 
@@ -245,11 +235,9 @@ class _Distances:
         return -to_numpy(Library.of(tile).xp.min(tile, axis=1)).astype(float)
 
     def tops(self, best: NDArray) -> NDArray:
-        """log C / C(0) of the nearest point at each factor."""
         return self.rows.covariance.profile.log_of(_at_factors(np.where(np.isinf(best), 0, -best), self.factors))
 
     def prepared(self, tile, best: NDArray) -> Any:
-        """The tile itself."""
         return tile
 
     def logs(self, k: int, prepared, top: NDArray, out) -> Any:
@@ -263,23 +251,11 @@ class _Distances:
         )
 
 
-def path_sums(rows: RadialPoints, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-    """See `KernelPoints.walk`. It is fastest from long to short and where each factor is the last over sqrt(2)."""
-    covariance = rows.covariance
-    if not free_length_scales(covariance.kernel):  # length scales that the user has fixed stay
-        factors = np.ones(len(factors))
-    limit = np.square(ORDINARY[rows.dtype])
-    moderate = rows.points.farthest <= limit and columns.points.farthest <= limit and not rows.exact
-    scores = isinstance(covariance.profile, SquaredExponential) and moderate
-    source: Any = _Scores(rows.points, columns.points, factors) if scores else _Distances(rows, columns, factors)
-    squared = squares_of_last(covariance.profile, factors)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        tops = _summed(source, squared, len(rows), len(columns), rows, leave_out, sink)
-    return tops + np.log(covariance.variance)
-
-
-def _summed(source, squared: NDArray, n: int, n_columns: int, rows, leave_out: NDArray, sink: Sink) -> NDArray:
+def _summed(
+    source, squared: NDArray, rows: RadialPoints, columns: RadialPoints, leave_out: NDArray, sink: Sink
+) -> NDArray:
     """Hand all tiles to the sink, and return the logarithms of what their rows were divided by."""
+    n, n_columns = len(rows), len(columns)
     dense = not rows.library.foreign and not sparse.issparse(rows.points.coordinates) and not rows.exact
     rooms = [np.empty(n * min(COLUMNS, n_columns), rows.dtype) for _ in range(1 + (len(squared) > 1))] if dense else []
     best, tops = np.full(n, -np.inf), np.full((len(squared), n), LOWEST)
@@ -421,34 +397,56 @@ LOWEST = float(np.finfo(float).min)
 
 
 @dataclass(frozen=True)
-class RadialPoints(PlainPoints, ScaledPoints):
+class RadialPoints(KernelPoints):
     """Points in units of the length scale; `KernelPoints` says what the methods are for."""
 
     covariance: Radial
+    X: NDArray
+    """The data that contain the points as rows, as they were given."""
+    rows: NDArray
+    """Row of each point in `X`."""
+    points: Points
+    origin: NDArray | None
     exact: bool = False
     """Whether distances from these points are computed with all digits of double precision."""
 
     @classmethod
     def of(cls, covariance: Radial, X, rows: NDArray, origin) -> RadialPoints:
-        """Place some rows of X."""
         return cls(covariance, X, rows, place(X, covariance.length_scale, origin, rows), origin)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows) -> RadialPoints:
+        X, held = self.X, self.rows[rows]
+        if not isinstance(rows, slice) and len(held) < X.shape[0]:  # hold nothing of the others
+            X, held = rows_of(X, held), np.arange(len(held))
+        return replace(self, X=X, rows=held, points=self.points[rows])
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.points.dtype
+
+    def in_double(self) -> Points:
+        """The points in double precision, from the data as they were given."""
+        if self.dtype == np.float64:
+            return self.points
+        origin = None if self.origin is None else doubled(self.origin)
+        double = place(doubled(rows_of(self.X, self.rows)), self.covariance.length_scale, origin)
+        return double.stretched(None if self.points.stretch is None else self.points.stretch.astype(np.float64))
 
     @property
     def library(self) -> Library:
-        """Where the coordinates are."""
         return Library.of(self.points.coordinates)
 
     def precisely(self) -> RadialPoints:
-        """The same points, with distances that no rounding has spoilt."""
         return replace(self, exact=True)
 
     def at(self, X) -> RadialPoints:
-        """Other points in the same coordinates."""
         points = place(X, self.covariance.length_scale, self.origin).astype(self.dtype)
         return RadialPoints(self.covariance, X, np.arange(X.shape[0]), points, self.origin)
 
     def joined(self, other: RadialPoints) -> RadialPoints:
-        """These points and others that are in the same coordinates."""
         return replace(
             self,
             X=stacked([rows_of(self.X, self.rows), rows_of(other.X, other.rows)]),
@@ -464,15 +462,12 @@ class RadialPoints(PlainPoints, ScaledPoints):
         self.points.__dict__.pop("farthest", None)
 
     def rescaled(self, length: float = 1.0, variance: float = 1.0) -> RadialPoints:
-        """The same points under the rescaled covariance."""
         return RadialPoints.of(self.covariance.rescaled(length, variance), self.X, self.rows, self.origin)
 
     def diagonal(self) -> NDArray:
-        """The variance, for all points."""
         return np.array([self.covariance.variance])
 
     def tile(self, columns: RadialPoints, out: NDArray | None = None) -> NDArray:
-        """One product of matrices, and a few passes in place."""
         return next(self.tiles_at(columns, np.ones(1), out))
 
     def tiles_at(self, columns: RadialPoints, factors: NDArray, out: NDArray | None = None) -> Iterator[Any]:
@@ -491,17 +486,14 @@ class RadialPoints(PlainPoints, ScaledPoints):
             values *= variance
             yield values if isinstance(values, np.ndarray) else at_least(values, 0.0)
 
-    def imprecise(self, columns: RadialPoints, factor: float = 1.0) -> NDArray:
-        """Whether the product form of the distances may be wrong by more than `TOLERABLE`."""
-        return product_error(self.points, columns.points) > TOLERABLE * factor**2
+    def error(self, columns: RadialPoints) -> NDArray:
+        return product_error(self.points, columns.points)
 
-    def log_tile(self, columns: RadialPoints, *, leave_out: NDArray | None = None) -> NDArray:
+    def log_tile(self, columns: RadialPoints) -> NDArray:
         """Logarithms, with distances computed again by subtraction where rounding could matter."""
-        logs = next(self.log_tiles_at(columns, np.ones(1)))
-        return logs if leave_out is None else cross_out(logs, leave_out, 0, -np.inf)
+        return next(self.log_tiles_at(columns, np.ones(1)))
 
     def pairs(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
-        """C of listed pairs, by subtraction."""
         return next(self.pairs_at(rows, columns, of_columns, np.ones(1)))
 
     def pair_distances(self, rows: NDArray, columns: RadialPoints, of_columns: NDArray) -> NDArray:
@@ -510,7 +502,6 @@ class RadialPoints(PlainPoints, ScaledPoints):
         return pair_sq_distances(self.X, self.rows[rows], columns.X, columns.rows[of_columns], scale)
 
     def neighbours(self, count: int) -> NDArray:
-        """The nearest points."""
         return nearest(at_home(self.points.coordinates), count)
 
     def paths(self, columns: RadialPoints, weights: Any) -> list[Path]:
@@ -518,8 +509,18 @@ class RadialPoints(PlainPoints, ScaledPoints):
         return [Path(self, columns, np.ones(1), [[weights]])]
 
     def walk(self, columns: RadialPoints, factors: NDArray, leave_out: NDArray, sink: Sink) -> NDArray:
-        """All factors from one matrix of distances."""
-        return path_sums(self, columns, factors, leave_out, sink)
+        """It is fastest from long to short and where each factor is the last over sqrt(2)."""
+        covariance = self.covariance
+        if not free_length_scales(covariance.kernel):  # length scales that the user has fixed stay
+            factors = np.ones(len(factors))
+        limit = np.square(ORDINARY[self.dtype])
+        moderate = self.points.farthest <= limit and columns.points.farthest <= limit and not self.exact
+        scores = isinstance(covariance.profile, SquaredExponential) and moderate
+        source: Any = _Scores(self.points, columns.points, factors) if scores else _Distances(self, columns, factors)
+        squared = squares_of_last(covariance.profile, factors)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            tops = _summed(source, squared, self, columns, leave_out, sink)
+        return tops + np.log(covariance.variance)
 
     def log_tiles_at(self, columns: RadialPoints, factors: NDArray) -> Iterator[NDArray]:
         """All factors from one matrix of precise distances."""
@@ -532,15 +533,14 @@ class RadialPoints(PlainPoints, ScaledPoints):
         return (np.exp(logs) for logs in _values_at(self.covariance, d2, factors))
 
     def differentiate(self, columns: RadialPoints, weights: NDArray, leave_out: NDArray):
-        """Derivatives in closed form."""
-        return differentiate(self, columns, weights, leave_out)
+        return differentiate(self.covariance, self.points, columns.points, weights, leave_out)
 
     def diagonal_gradient(self, weights: NDArray) -> NDArray:
         """C(x, x) is the variance. Its derivative by its own logarithm is itself; all others are 0."""
         return diagonal_gradient(self.covariance, weights)
 
 
-def _values_at(covariance: RadialForm, d2: NDArray, factors: NDArray) -> Iterator[NDArray]:
+def _values_at(covariance: Radial, d2: NDArray, factors: NDArray) -> Iterator[NDArray]:
     """Logarithms of the covariance at each factor, from squared distances of NumPy in double precision."""
     for factor in factors if free_length_scales(covariance.kernel) else np.ones(len(factors)):
         scaled = _at_factor(d2, factor, np.empty_like(d2))

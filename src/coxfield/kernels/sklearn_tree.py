@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels
 
-from coxfield.kernels.per_class import PointsError
+from coxfield.kernels.protocol import PointsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def values_of(kernel, X, Y=None) -> NDArray:
     >>> values_of(RBF(1.0) ** -1, np.array([[0.0]]), np.array([[99.0]]))
     Traceback (most recent call last):
         ...
-    coxfield.kernels.per_class.PointsError: RBF(length_scale=1) ** -1 is inf for the points (0) and (99): ...
+    coxfield.kernels.protocol.PointsError: RBF(length_scale=1) ** -1 is inf for the points (0) and (99): ...
     """
     others = X if Y is None else Y
     shape = X.shape[0], others.shape[0]

@@ -13,8 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from coxfield.kernels.per_class import PointsError
+from coxfield.kernels.namespace import Library, at_home, is_foreign, precision, to_numpy
+from coxfield.kernels.protocol import PointsError
 from coxfield.kernels.sklearn_tree import REAL, call_noted, counted, kind_of, name_of
+from coxfield.utils.numbers import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -327,6 +329,74 @@ def ledoit_wolf(S: NDArray, residuals: NDArray, weights: NDArray) -> float:
     return float(np.clip(beta / delta, 0, 1)) if delta > 0 else 1.0
 
 
+# Units of features: those of extreme size are divided by powers of two, so that their squares can be computed.
+
+
+def feature_sizes(X) -> NDArray:
+    """The largest absolute value of each feature, in double precision."""
+    if is_foreign(X):
+        xp = Library.of(X).xp
+        return to_numpy(xp.max(xp.abs(X), axis=0)).astype(float)
+    if sparse.issparse(X):
+        return abs(X).max(axis=0).toarray().ravel().astype(float)
+    return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(float)
+
+
+def feature_units(X) -> NDArray:
+    """A power of two for each feature: 1, unless squares of the feature would overflow or vanish.
+
+    Examples
+    --------
+    >>> feature_units(np.array([[3.0, 1e200], [-5.0, 0.0]])).tolist() == [1, 2.0**664]
+    True
+    """
+    return units_of(feature_sizes(X), precision(X))
+
+
+def in_units(X, units: NDArray):
+    """The features divided by their units, in the precision of X; X itself if all units are 1."""
+    if (units == 1).all():
+        return at_home(X)
+    X = at_home(X)
+    if sparse.issparse(X):
+        found = sparse.csr_array(X, copy=True)
+        found.data = _in_units(found.data, units[found.indices])
+        return found
+    return _in_units(X, units)
+
+
+def _in_units(values: NDArray, units: NDArray) -> NDArray:
+    # In double precision, because a unit may be no number in single precision. Far from the points that the units
+    # come from, the ratio may still overflow; it is then the largest number, which is far enough.
+    largest = np.finfo(values.dtype).max
+    with np.errstate(over="ignore"):
+        return np.clip(values.astype(float) / units, -largest, largest).astype(values.dtype)
+
+
+class Units(TransformerMixin, BaseEstimator):
+    """Divide features of extreme size by powers of two.
+
+    Attributes
+    ----------
+    units_ : array of shape (n_features,)
+
+    Examples
+    --------
+    >>> Units().fit_transform(np.array([[1.0, 2.0**700], [3.0, 2.0**701]])).tolist()
+    [[1.0, 0.5], [3.0, 1.0]]
+    """
+
+    def fit(self, X, y=None):
+        """Learn the unit of each feature."""
+        self.units_ = feature_units(X)
+        return self
+
+    def transform(self, X):
+        """Points in these units."""
+        check_is_fitted(self)
+        return in_units(X, self.units_)
+
+
 # A table has numbers, which come first, and categories, which are 0 and 1 as they are.
 
 
@@ -425,7 +495,6 @@ class Transformer:
 
     @property
     def steps(self) -> Any:
-        """The steps of a pipeline; None of any other transformer."""
         return getattr(self.fitted, "steps", None)
 
     @property
@@ -458,3 +527,40 @@ class Transformer:
         row = int(np.searchsorted(starts, wrong, side="right")) - 1
         what = f"{name_of(self.fitted)} returned {numbers.ravel()[wrong]:g}"
         raise PointsError.at(what, [X[[row]]], "features must be finite")
+
+
+# `Member`: a kernel on a representation of the points, for the bank of a mixture.
+
+
+# With 0, dense regions decide everything. With 1 and no floor, the classifier is too certain far from the data.
+ALPHAS = (0.5, 0.75, (0.75, 3.0), (1.0, 3.0))
+
+
+@dataclass(frozen=True)
+class Member:
+    """A kernel on a representation of the points.
+
+    Parameters
+    ----------
+    kernel : kernel of sklearn.gaussian_process.kernels, optional
+        Never negative. None for squared exponentials at all useful length scales.
+    transform : str or transformer of scikit-learn, default="raw"
+        The representation: "raw" (the features as they are), "standardised", "whitened" (by their covariance within
+        classes, `coxfield.kernels.transforms.Whitening`), "principal" (40 principal directions), "compressed" (heavy
+        tails are compressed, `coxfield.kernels.transforms.Compression`), "principal, whitened", "compressed,
+        whitened", or a transformer, which is fitted to the training points and their labels.
+    alphas : tuple of float or of pairs (float, float), default=(0.5, 0.75, (0.75, 3), (1, 3))
+        Powers of the density by which the kernel may be divided; 0 for the kernel itself. A pair is a power and a floor
+        that is added to the density, in points: with a floor, a few points that are far from all others say little.
+        The mixture chooses among them.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> bank = [Member(RBF(1.0)), Member(transform="whitened"), Member(RBF(2.0), PCA(2), alphas=(0.5,))]
+    """
+
+    kernel: Any = None
+    transform: Any = "raw"
+    alphas: tuple[Any, ...] = ALPHAS

@@ -9,8 +9,7 @@
 """
 
 from coxfield.permanents.cyclic import log_permanent_ratio_cyclic
-from coxfield.permanents.exact import alpha_permanent, insertion_matrix
-from coxfield.permanents.importance import PermanentEstimate, importance_permanent
+from coxfield.permanents.permanent import PermanentEstimate, alpha_permanent, importance_permanent, insertion_matrix
 
 __all__ = [
     "PermanentEstimate",

@@ -37,7 +37,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from coxfield.permanents.exact import check_alpha, check_covariances
+from coxfield.permanents.permanent import check_alpha, check_covariances
 from coxfield.utils.numbers import logs_of
 
 if TYPE_CHECKING:

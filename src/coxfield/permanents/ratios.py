@@ -15,9 +15,9 @@ from sklearn.utils import gen_batches
 
 from coxfield.engine.class_sums import ClassSums, Scores
 from coxfield.geometry.window import Quadrature, Window, gauss_legendre
+from coxfield.kernels.namespace import cross_out
 from coxfield.permanents.cyclic import expand
-from coxfield.permanents.exact import insertion_matrix
-from coxfield.permanents.importance import importance_permanent
+from coxfield.permanents.permanent import importance_permanent, insertion_matrix
 from coxfield.progress import progress
 from coxfield.selection.loo import SelectionPath
 from coxfield.utils.numbers import logs_of
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance
+    from coxfield.kernels.protocol import Covariance, PerClass
 
 # The two covariances of a permanental Cox process: C-hat for product densities, C-tilde for Janossy densities.
 #
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 #           - \hat c(x)' V^{1/2} (1 + V^{1/2} \hat C[z] V^{1/2})^{-1} V^{1/2} \hat c(x'),
 #
 # which sums the eigen-expansion without dividing by small eigenvalues. It makes sense outside the window too: there,
-# the
-# density asks for a point and says nothing of others.
+# the density asks for a point and says nothing of others.
 
 
 WIDEST = 1e80  # of a side of the window, or its inverse: the product of three is still a number
@@ -140,7 +138,8 @@ class ProductKernel:
 
     def _logs(self, X: NDArray, Y: NDArray, leave_out: NDArray | None = None) -> NDArray:
         points = self.covariance.bind(Y)
-        return points.at(X).log_tile(points, leave_out=leave_out) + np.log(2)
+        logs = points.at(X).log_tile(points) + np.log(2)
+        return logs if leave_out is None else cross_out(logs, leave_out, 0, -np.inf)
 
     def matrix(self, X: NDArray) -> NDArray:
         """C-hat of some points, with what the kernel says of a point and itself on the diagonal."""

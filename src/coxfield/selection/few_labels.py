@@ -15,10 +15,9 @@ from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import Labelled
 from coxfield.field.chains import states
 from coxfield.field.edges import nearest_pairs
-from coxfield.field.mcmc import PROPOSALS, SwendsenWang
+from coxfield.field.samplers import PROPOSALS, SwendsenWang
 from coxfield.field.solve import find
-from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import bind_precisely
+from coxfield.kernels.protocol import PerClass, bind_precisely
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import free_length_scales, length_unit, rescale, rescale_length, variance_is_free
 from coxfield.progress import progress
@@ -39,13 +38,10 @@ if TYPE_CHECKING:
 #
 # If all covariances are multiplied by a number, the most probable labelling stays the same, but marginals change. That
 # number, the signal variance, is an inverse temperature. If it is small, every label is nearly independent of the
-# others.
-# If it is large, whole clusters have one class, and beyond a transition one class takes all points. It is chosen
-# together
-# with the length scale. For each fold the labels of some labelled points are hidden. Chains of Swendsen-Wang sample
-# these
-# and all unlabelled points. The criterion is the log loss of the hidden labels under their marginals. All folds are
-# chains of one sampler.
+# others. If it is large, whole clusters have one class, and beyond a transition one class takes all points. It is
+# chosen together with the length scale. For each fold the labels of some labelled points are hidden. Chains of
+# Swendsen-Wang sample these and all unlabelled points. The criterion is the log loss of the hidden labels under their
+# marginals. All folds are chains of one sampler.
 
 
 # Marginals of labelled points with hidden labels, by chains that sample all folds at once.
@@ -322,8 +318,7 @@ def neighbours(X, kernel, factors: NDArray) -> NDArray:
 #
 # For each fold the labels of some labelled points are hidden. The most probable labels of these and of all unlabelled
 # points are found, and the hidden labels are compared with them. Nothing is proven here: only the labelling that is
-# returned to users gets a certificate. The sparse graph to start from is the same at all length scales, and each
-# length
+# returned to users gets a certificate. The sparse graph to start from is the same at all length scales, and each length
 # scale has the same couplings in all folds. So the graph and the couplings are computed once.
 
 

@@ -10,10 +10,10 @@ from scipy import sparse
 
 from coxfield.field.potts import LabelField
 from coxfield.kernels.called import all_held, hold
-from coxfield.kernels.distances import feature_units, in_units
 from coxfield.kernels.namespace import Library, at_home, doubled, is_foreign, rows_of, to_numpy
 from coxfield.kernels.protocol import bind_precisely
 from coxfield.kernels.sklearn_tree import free_length_scales, length_scale_bounds, length_unit
+from coxfield.kernels.transforms import feature_units, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance, KernelPoints
+    from coxfield.kernels.protocol import Covariance, KernelPoints, PerClass
 
 # All points at one length scale, with their couplings held if possible: every fold needs the same ones.
 
@@ -248,12 +247,6 @@ def length_scale_of(kernels: Sequence) -> float:
 
 
 # Folds of the labelled points, for cross validation that uses all other points too.
-
-
-def check_folds(n_folds) -> None:
-    """Refuse a number of folds that is not an integer of at least 2."""
-    if not isinstance(n_folds, int | np.integer) or n_folds < 2:
-        raise ValueError(f"n_folds must be an integer of at least 2, got {n_folds!r}")
 
 
 def folds(codes: NDArray, n_folds: int) -> list[NDArray]:

@@ -29,13 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Group, Labelled, Part
-    from coxfield.kernels.per_class import PerClass
-    from coxfield.kernels.protocol import Covariance, KernelPoints
+    from coxfield.kernels.protocol import Covariance, KernelPoints, PerClass
 
 # The temperature: choosing the signal variance by leave-one-out log loss.
 #
-# Multiplying the covariance by v changes every probability, but not the arg-max (section 'Parameters'). The log loss
-# of
+# Multiplying the covariance by v changes every probability, but not the arg-max (section 'Parameters'). The log loss of
 # softmax(mu + v G) is convex in v, so its derivative changes sign once.
 
 

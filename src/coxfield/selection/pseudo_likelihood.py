@@ -16,12 +16,9 @@ from scipy.special import log_softmax
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import prior_terms
-from coxfield.engine.weights import COLUMNS, over_rows, whole_rows
-from coxfield.kernels.distances import feature_units, in_units
+from coxfield.engine.class_sums import COLUMNS, prior_terms, whole_rows
 from coxfield.kernels.namespace import rows_of
-from coxfield.kernels.per_class import PerClass
-from coxfield.kernels.protocol import bind_precisely
+from coxfield.kernels.protocol import PerClass, bind_precisely
 from coxfield.kernels.radial import recognise
 from coxfield.kernels.sklearn_tree import (
     factorise,
@@ -31,9 +28,11 @@ from coxfield.kernels.sklearn_tree import (
     with_logarithms,
     with_variance,
 )
+from coxfield.kernels.transforms import feature_units, in_units
 from coxfield.progress import progress
 from coxfield.selection.grid import class_distance, default_factors, given_factors, length_scale_of, within_bounds
 from coxfield.selection.loo import SelectionPath
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,11 +45,10 @@ if TYPE_CHECKING:
 
 # The log pseudo-likelihood and its derivatives, in one pass over the pairs.
 #
-# The pseudo-likelihood is the product of the leave-one-out predictive probabilities. With the residuals
-# R_ji = w_j ([y_j = i] - p_ji), the derivative of its logarithm by any parameter t is the sum of R_ji dF_ji/dt over
-# points j and classes i. The derivative of a class sum is the class sum of the derivative of the covariance. So a
-# block
-# of rows gives sums, probabilities and derivatives together.
+# The pseudo-likelihood is the product of the leave-one-out predictive probabilities. With the residuals R_ji = w_j
+# ([y_j = i] - p_ji), the derivative of its logarithm by any parameter t is the sum of R_ji dF_ji/dt over points j and
+# classes i. The derivative of a class sum is the class sum of the derivative of the covariance. So a block of rows
+# gives sums, probabilities and derivatives together.
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def pseudo_likelihood(
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield.engine.store import Labelled
-    >>> from coxfield.kernels.per_class import PerClass
+    >>> from coxfield.kernels.protocol import PerClass
     >>> from coxfield.kernels.radial import recognise
     >>> labelled = Labelled(np.array([[0.0], [0.0], [1.0], [1.0]]), np.array([0, 0, 1, 1]), 2)
     >>> covariances = PerClass.shared_by(recognise(RBF(0.01), 1), 2)
@@ -448,7 +446,7 @@ def learn(labelled: Labelled, kernels: PerClass, mean: NDArray, *, learn_mean: b
     >>> import numpy as np
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> from coxfield.engine.store import Labelled
-    >>> from coxfield.kernels.per_class import PerClass
+    >>> from coxfield.kernels.protocol import PerClass
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 2
     >>> X = rng.normal(size=(60, 2)) + 2 * y[:, None] * [1, 0]  # the second feature says nothing

@@ -43,6 +43,12 @@ def number_from_zero(name: str, value: object) -> float:
     return float(value)
 
 
+def check_folds(n_folds) -> None:
+    """Refuse a number of folds that is not an integer of at least 2."""
+    if not isinstance(n_folds, int | np.integer) or n_folds < 2:
+        raise ValueError(f"n_folds must be an integer of at least 2, got {n_folds!r}")
+
+
 def logs_of(values) -> NDArray:
     """Natural logarithms; that of 0 is minus infinity, without a warning."""
     with np.errstate(divide="ignore"):

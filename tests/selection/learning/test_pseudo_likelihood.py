@@ -10,9 +10,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 from coxfield import LGCPClassifier
 from coxfield.datasets import make_circles
-from coxfield.engine import weights as blocks
+from coxfield.engine import class_sums as blocks
 from coxfield.engine.store import Labelled
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.radial import recognise
 from coxfield.selection import pseudo_likelihood as learning
 from coxfield.selection import pseudo_likelihood as module

@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture_ladder import Member
+from coxfield.kernels.transforms import Member
 from coxfield.selection.mixture.bank import bank_of
 from mixtures import problem
 

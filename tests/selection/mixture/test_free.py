@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logsumexp
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_bound
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.kernels.transforms import Whitening
 from coxfield.selection.mixture import point_weights
 from coxfield.selection.mixture.concave import MEAN_PRECISION

@@ -106,7 +106,7 @@ def loss_of(learned, train, test):
     from scipy.special import log_softmax
 
     from coxfield.engine.class_sums import class_sums
-    from coxfield.kernels.per_class import PerClass
+    from coxfield.kernels.protocol import PerClass
 
     store = train.under(PerClass.shared_by(learned.mixture, 3))
     scores = class_sums(store, test.X).values + learned.mean

@@ -13,11 +13,23 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import gen_batches
 
-from coxfield.kernels.distances import TOLERABLE, Units, centre, feature_sizes, place, product_error, sq_distances
-from coxfield.kernels.mixture_ladder import ALPHAS, Ladder, Member
+from coxfield.kernels.distances import centre, place, product_error, sq_distances
+from coxfield.kernels.mixture import Ladder
+from coxfield.kernels.protocol import TOLERABLE
 from coxfield.kernels.radial import Radial, recognise
 from coxfield.kernels.sklearn_tree import check_kernel, free_length_scales, length_unit, rescale_length
-from coxfield.kernels.transforms import Beside, Compression, NormalScores, Transformer, Whitening, winsorised
+from coxfield.kernels.transforms import (
+    ALPHAS,
+    Beside,
+    Compression,
+    Member,
+    NormalScores,
+    Transformer,
+    Units,
+    Whitening,
+    feature_sizes,
+    winsorised,
+)
 from coxfield.selection.grid import (
     LARGEST,
     RATIO,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from coxfield.kernels.mixture_ladder import Ladder
+from coxfield.kernels.mixture import Ladder
 from coxfield.selection.mixture.loo_members import MemberSums, member_sums
 
 if TYPE_CHECKING:

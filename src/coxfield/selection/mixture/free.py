@@ -17,8 +17,8 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import log_softmax
 
-from coxfield.engine.weights import over_rows
 from coxfield.selection.mixture.concave import MEAN_PRECISION
+from coxfield.threads import over_rows
 from coxfield.utils.numbers import weighted_mean
 
 if TYPE_CHECKING:

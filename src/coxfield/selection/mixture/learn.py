@@ -13,7 +13,7 @@ from coxfield.engine.cells import sampled_rows
 from coxfield.engine.class_sums import class_sums
 from coxfield.engine.store import store_bound
 from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.per_class import PerClass
+from coxfield.kernels.protocol import PerClass
 from coxfield.progress import progress
 from coxfield.selection.mixture.concave import MOST_STEPS, Problem, Solution
 from coxfield.selection.mixture.cross_fitting import FOLDS, folds_of, number_of_folds, sums_of
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
-    from coxfield.kernels.mixture_ladder import Ladder
+    from coxfield.kernels.mixture import Ladder
 
 FAINT = 1e-6  # nats: evidence that no probability shows
 MOST_ROWS = 10_000  # rows whose probabilities count; if there are more, so many are drawn. All points are in the sums.

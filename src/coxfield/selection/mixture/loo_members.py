@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import gen_batches
 
-from coxfield.engine.class_sums import Adder
-from coxfield.engine.weights import COLUMNS as TILE
-from coxfield.engine.weights import Segments, over_rows, whole_rows
-from coxfield.kernels.mixture_ladder import log_totals
+from coxfield.engine.class_sums import COLUMNS as TILE
+from coxfield.engine.class_sums import Adder, whole_rows
+from coxfield.engine.store import Segments
+from coxfield.kernels.mixture import log_totals
 from coxfield.kernels.namespace import to_numpy
 from coxfield.kernels.protocol import LogSums
+from coxfield.threads import over_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
-    from coxfield.kernels.mixture_ladder import Ladder, LadderPoints
+    from coxfield.kernels.mixture import Ladder, LadderPoints
 
 
 COLUMNS = 32  # if there are more classes, each point has so many columns: those it may have, and one for all others

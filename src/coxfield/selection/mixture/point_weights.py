@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coxfield.kernels.distances import SquaredExponential
 from coxfield.kernels.namespace import to_numpy
-from coxfield.kernels.profiles import SquaredExponential
 from coxfield.kernels.radial import Radial
 from coxfield.selection.mixture.concave import Solution
 from coxfield.selection.mixture.cross_fitting import seen_by
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from coxfield.engine.store import Labelled
-    from coxfield.kernels.mixture import Mixture
-    from coxfield.kernels.mixture_ladder import Ladder
+    from coxfield.kernels.mixture import Ladder, Mixture
     from coxfield.selection.mixture.concave import Problem
     from coxfield.selection.mixture.loo_members import MemberSums
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from coxfield.engine.cells import LEAST, Cells, has_cells, near_log_others, sampled_rows
 from coxfield.engine.store import Labelled
-from coxfield.kernels.mixture_ladder import in_single
+from coxfield.kernels.mixture import in_single
 from coxfield.selection.mixture.cross_fitting import CrossFitted
 from coxfield.selection.mixture.loo_members import Here, log_others_of
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.kernels.mixture_ladder import Ladder, LadderPoints
+    from coxfield.kernels.mixture import Ladder, LadderPoints
 
 MANY = 10_000  # with fewer rows all pairs take little more time
 PILOT, OF_CLASS = 4000, 5  # rows of the pilot, and of each class at least; 2,000 rows miss members on pendigits

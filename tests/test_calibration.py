@@ -2,8 +2,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from coxfield.calibration import Comparison, compare, reliability
 from coxfield.datasets import load_synth
-from coxfield.evaluation.calibration import Comparison, compare, reliability
 from coxfield.plotting import figure
 
 mpl.use("Agg")

@@ -1,1 +1,0 @@
-"""Measures of how good predicted probabilities are."""
