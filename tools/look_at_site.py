@@ -61,6 +61,8 @@ async function open(page, mode) {
     if (!ours) note(`loads ${entry.name}`);
     if (entry.responseStatus >= 400) note(`${entry.name} is missing`);
   }
+  // The list beside the text opens as one scrolls; here it is looked at as a whole.
+  inside.document.querySelectorAll(".bd-sidebar-secondary ul").forEach(list => { list.style.display = "block"; });
   for (const width of widths) {
     view.width = width; await pause(30);
     for (const box of [root, ...inside.document.querySelectorAll(".bd-article-container")]) {
