@@ -1,8 +1,9 @@
 """Visit every page of a built site in Chromium: at three widths, light and dark.
 
 Run ``python tools/look_at_site.py site``. A page is opened in a frame of 1200, 768 and 390 pixels. It must write
-nothing to the console, load nothing from another host, and be no wider than the frame. The tool prints what is wrong,
-one line each, and exits with 1 if there is anything. It needs Chromium, and nothing else that Python does not have.
+nothing to the console, load nothing from another host, and be no wider than the frame; names beside and below the text
+must not be cut. The tool prints what is wrong, one line each, and exits with 1 if there is anything. It needs Chromium,
+and nothing else that Python does not have.
 """
 
 from __future__ import annotations
@@ -60,10 +61,15 @@ async function open(page, mode) {
     if (!ours) note(`loads ${entry.name}`);
     if (entry.responseStatus >= 400) note(`${entry.name} is missing`);
   }
+  // The list beside the text opens as one scrolls; here it is looked at as a whole.
+  inside.document.querySelectorAll(".bd-sidebar-secondary ul").forEach(list => { list.style.display = "block"; });
   for (const width of widths) {
     view.width = width; await pause(30);
     for (const box of [root, ...inside.document.querySelectorAll(".bd-article-container")]) {
       if (box.scrollWidth > Math.max(box.clientWidth, width - 20)) note(`${box.scrollWidth} pixels wide at ${width}`);
+    }
+    for (const box of inside.document.querySelectorAll(".bd-sidebar-secondary, .prev-next-area a")) {
+      if (box.scrollWidth > box.clientWidth + 1) note(`${box.className} is cut at ${width}`);
     }
     for (const one of inside.document.querySelectorAll("dl.field-list dl dt strong")) {
       if (one.getClientRects().length > 1) note(`the name ${one.textContent} is broken at ${width}`);

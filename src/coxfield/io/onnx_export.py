@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from scipy.special import logsumexp
 from sklearn.gaussian_process import kernels
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +21,7 @@ from coxfield import LGCPClassifier, __version__
 from coxfield.estimators.scored import scores_in_parts
 from coxfield.estimators.tables import FARTHEST, TableColumns
 from coxfield.kernels.mixture import Mixture
+from coxfield.kernels.mixture_ladder import inverse
 from coxfield.utils.whole_files import whole_file
 
 try:
@@ -44,7 +43,6 @@ TRIED = 16  # training points that are predicted before anything is written
 TOLERABLE = 1e-4  # difference of a probability; what is missing changes more, and single precision less
 LARGEST = 1e300  # of a class sum, as in the library
 TINY = 1e-300  # in place of 0 in a division, where nothing is left to solve
-ROWS = 2**22  # kernel values that are held at a time while densities are computed
 
 
 class ExportError(ValueError):
@@ -136,6 +134,8 @@ class _Term:
     weight: float
     alpha: float = 0.0
     floor: float = 0.0
+    log_divisor: NDArray | None = None
+    """log (q + floor)^alpha of the training points, as the model has it; None without a density."""
     classes: NDArray | None = None
     """Mask of the classes that have it; None for all."""
     points: NDArray | None = None
@@ -154,6 +154,7 @@ class _Parts:
     ladders: list[tuple[Any, list[_Term]]]
     """A fitted transformer, or None, and the terms on it."""
     reference: NDArray
+    """Points of which the densities of new points are sums; X itself if they are the same."""
     counts: NDArray
 
     @classmethod
@@ -167,8 +168,11 @@ class _Parts:
         kernel, mean = model.kernel_, np.asarray(model.mean_, float)
         if isinstance(kernel, Mixture):
             counts = np.ones(kernel.X.shape[0]) if kernel.counts is None else np.asarray(kernel.counts, float)
-            ladders = [(ladder.transform, list(_terms(ladder))) for ladder in kernel.ladders]
-            return cls(X, weights, mean, ladders, np.asarray(kernel.X), counts)
+            reference = X if np.array_equal(kernel.X, X) else np.asarray(kernel.X)
+            points = kernel.bind_reference() if reference is X else kernel.bind(X)
+            known = zip(kernel.ladders, points.log_densities, strict=True)
+            ladders = [(ladder.transform, list(_terms(ladder, log_q))) for ladder, log_q in known]
+            return cls(X, weights, mean, ladders, reference, counts)
         each = [kernel[label] for label in model.classes_.tolist()] if isinstance(kernel, dict) else [kernel]
         terms = [
             _Term(one, 1.0, classes=np.arange(len(each)) == c if len(each) > 1 else None) for c, one in enumerate(each)
@@ -177,7 +181,7 @@ class _Parts:
         return cls(X, weights, mean + halves, [(None, terms)], X, np.ones(len(X)))
 
 
-def _terms(ladder: Any) -> Iterator[_Term]:
+def _terms(ladder: Any, log_q: NDArray) -> Iterator[_Term]:
     free = getattr(ladder, "point_weights", None)
     if free is not None:
         for f, points in enumerate(free):
@@ -185,7 +189,8 @@ def _terms(ladder: Any) -> Iterator[_Term]:
         return
     for f, a in ladder.terms:
         floor = float(ladder.one * ladder.floors[a])
-        yield _Term(ladder.kernel(f), float(ladder.weights[f, a]), float(ladder.alphas[a]), floor)
+        divisor = ladder.log_divisor(a, log_q[f]) if ladder.alphas[a] else None
+        yield _Term(ladder.kernel(f), float(ladder.weights[f, a]), float(ladder.alphas[a]), floor, divisor)
 
 
 def _factors(kernel: Any) -> tuple[float, Any]:
@@ -258,7 +263,7 @@ class _Builder:
 
 def _scores(g: _Builder, X: str, parts: _Parts) -> str:
     """F of eq. activationFunction, up to a constant per row."""
-    same = parts.reference.shape == parts.X.shape and np.array_equal(parts.reference, parts.X)
+    same = parts.reference is parts.X
     total = g.const(parts.prior[None] if parts.prior.ndim == 1 else parts.prior)
     for transform, terms in parts.ladders:
         points, Z = _represented(transform, parts.X), _represent(g, X, transform, parts.X.shape[1])
@@ -280,13 +285,12 @@ def _term(g: _Builder, Z: str, term: _Term, points: NDArray, reference: NDArray,
     weights = parts.weights if term.classes is None else parts.weights * term.classes
     weights = weights if term.points is None else weights * term.points[:, None]
     log_variance = float(np.log(_variance(term.kernel)))
-    if not term.alpha:
+    if term.log_divisor is None:
         top, values = _relative(g, Z, term.kernel, points)
         sums = g.add("MatMul", [values, g.const(weights)])
         scale = g.add("Exp", [g.add("Add", [top, g.number(log_variance)])])
         return _limited(g, g.add("Mul", [sums, scale]), term.weight)
-    own = _log_densities(term.kernel, points, reference, parts.counts)
-    divided = weights * np.exp(np.minimum(-_log_divisor(term, own), 700.0))[:, None]
+    divided = weights * inverse(term.log_divisor)[:, None]
     top, values = _relative(g, Z, term.kernel, points)
     over, of = (top, values) if same else _relative(g, Z, term.kernel, reference)
     counted = g.add("MatMul", [of, g.const(parts.counts[:, None])])
@@ -348,28 +352,6 @@ def _sq_distances(g: _Builder, Z: str, points: NDArray, shape: NDArray) -> str:
     others = np.einsum("jd,jd->j", near, near, dtype=float)[None]
     product = g.add("Mul", [g.add("MatMul", [moved, held]), g.number(-2.0)])
     return g.add("Max", [g.add("Add", [g.add("Add", [product, own]), g.const(others)]), g.number(0.0)])
-
-
-def _log_densities(kernel: Any, points: NDArray, reference: NDArray, counts: NDArray) -> NDArray:
-    """log q of the training points."""
-    found = np.empty(len(points))
-    variance, base = _factors(kernel)
-    scale = np.broadcast_to(np.asarray(base.length_scale, float), points.shape[1])
-    with np.errstate(divide="ignore"):
-        log_counts = np.log(counts)
-        for start in range(0, len(points), step := max(1, ROWS // len(reference))):
-            some = slice(start, start + step)
-            if type(base) is kernels.RBF:  # its logarithm does not underflow
-                logs = -0.5 * cdist(points[some] / scale, reference / scale, "sqeuclidean")
-            else:
-                logs = np.log(base(points[some].astype(float), reference.astype(float)))
-            found[some] = logsumexp(logs + log_counts, axis=1)
-    return found + np.log(variance)
-
-
-def _log_divisor(term: _Term, log_q: NDArray) -> NDArray:
-    floored = np.logaddexp(log_q, np.log(term.floor)) if term.floor else log_q
-    return term.alpha * floored
 
 
 # Representations.

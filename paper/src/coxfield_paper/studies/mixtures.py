@@ -163,6 +163,7 @@ SECONDS = (
     "Seconds of one partition, while other tasks ran too. They are only a rough guide. LGCP on MNIST ran alone, on all "
     "processors."
 )
+LEFT_OUT = "A method without a row was not run on that set."
 CLOCK = (
     "First partition, one thread each, nothing else running. The last columns are test errors. The grid search tries "
     "5 x 5 values of C and gamma by 5-fold cross validation and fits once more: 126 fits of an SVC on standardised "
@@ -236,19 +237,19 @@ def _losses(found: Found, known: Sequence[str]) -> Table:
         caption="Test error and log loss of LGCP for each way to choose its covariance, and of other classifiers.",
         headings=("data", "method", "training points", "partitions", "error, %", "log loss", "fit, s", "predict, s"),
         rows=tuple(
-            _loss_row(data, method, STUDY.results(found, data, method))
+            _loss_row(data, method, results)
             for data in known
             for method in methods_for(data)
+            if (results := STUDY.results(found, data, method))
         ),
-        notes=(RULES, LOSSES, PEERS, SECONDS),
+        notes=(RULES, LOSSES, PEERS, SECONDS, LEFT_OUT),
     )
 
 
 def _loss_row(data: str, method: str, results: Results) -> tuple[str, ...]:
-    count = str(len(results)) if results else MISSING
     losses = mean(results, "error").text(2), mean(results, "log_loss").text(3)
     times = (short(mean(results, key).value) for key in ("fit_seconds", "predict_seconds"))
-    return data, method, _train(results), count, *losses, *times
+    return data, method, _train(results), str(len(results)), *losses, *times
 
 
 def _calibration(found: Found, mixed: Mapping[str, Results]) -> Table:
