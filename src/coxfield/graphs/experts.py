@@ -20,15 +20,16 @@ A number for each choice was settled on the data sets of `coxfield reproduce tab
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.utils import gen_batches
 
 from coxfield.graphs.bank import TIED
-from coxfield.selection.mixture.concave import Problem
+from coxfield.selection.mixture.concave import Problem, row_log_softmax, row_softmax
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,7 @@ class Average:
                 self._add(total[part], m, sums[m][part])
         return total * self._factors
 
-    @property
+    @cached_property
     def _factors(self) -> NDArray:
         """exp(mean), with a floor that keeps sums of products with it above 0."""
         return np.exp(np.maximum(self.mean - self.mean.max(), LEAST_MEAN))
@@ -141,7 +142,8 @@ def _log_likelihoods(sums: MemberSums | Kriged, strengths: NDArray, given: Given
         return np.zeros(len(strengths))
     left_out, mean, rows = judged.among(sums.left_out), mean[judged.classes], np.arange(len(judged))
     counted = given.counted[judged.rows]
-    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y] @ counted for b in strengths])
+    scores = strengths[:, None, None] * left_out + mean
+    return row_log_softmax(scores)[:, rows, judged.y] @ counted
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Blend:
         scores = np.tile(self.mean, (len(sums[0]), 1))
         for m in np.flatnonzero(self.weights).tolist():
             scores += self.weights[m] * sums[m]
-        return softmax(scores, axis=1)
+        return row_softmax(scores)
 
 
 def blend(sums: Sequence[MemberSums | Kriged], given: Given, mean: NDArray, allowed: NDArray | None = None) -> Blend:
@@ -362,7 +364,7 @@ def meet_shares(probabilities: NDArray, shares: NDArray) -> NDArray:
     """
     logs, d = np.log(np.maximum(probabilities, np.finfo(float).tiny)), np.zeros(len(shares))
     for _ in range(NEWTON_STEPS):
-        p = softmax(logs + d, axis=1)
+        p = row_softmax(logs + d)
         gradient = p.mean(axis=0) - shares + SOFTNESS * d
         if np.abs(gradient).max() < TOLERANCE:
             break
@@ -383,6 +385,6 @@ def prior_strength(left_out: NDArray, prior: NDArray, judged: Judged) -> float:
     rows = np.arange(len(judged))
 
     def loss(power: float) -> float:
-        return float(2 * (power - 1) ** 2 - log_softmax(logs + power * guess, axis=1)[rows, judged.y].sum())
+        return float(2 * (power - 1) ** 2 - row_log_softmax(logs + power * guess)[rows, judged.y].sum())
 
     return float(minimize_scalar(loss, bounds=(0.0, MOST_TRUST), method="bounded").x)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 DENSE = 300  # points up to which all eigenpairs are computed
-MANY = 20_000  # points from which modes are computed in single precision, which takes half the time
+MANY = 1000  # points from which modes are computed in single precision, which takes half the time
 WEAKEST = (
     1e-10  # edge weights of S below it do not join parts: at the longest times of `heat` they pass no heat to speak of
 )
