@@ -179,8 +179,8 @@ class FewLabels:
 
     def probabilities(self, X) -> NDArray:
         """Probabilities of the classes at new points."""
-        alone = None if self.alone is None else self.alone.predict_proba(X)
-        found = self.committee.probabilities(self._sums(X), alone)
+        alone = self.alone if self.committee.hears_supervised else None
+        found = self.committee.probabilities(self._sums(X), None if alone is None else alone.predict_proba(X))
         return found if self.shift is None else powers(found * np.exp(self.shift), 1.0)
 
     def _sums(self, X) -> list[NDArray]:
@@ -236,8 +236,9 @@ def learn_few_labels(
     alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
         committee = learn_committee(members, sums, given, mean, opinion)
-        distributions = committee.probabilities(committee.sums, None if opinion is None else opinion.whole)
-        left_out = committee.probabilities(committee.left_out, None if opinion is None else opinion.left_out)
+        heard = opinion if committee.hears_supervised else None
+        distributions = committee.probabilities(committee.sums, None if heard is None else heard.whole())
+        left_out = committee.probabilities(committee.left_out, None if heard is None else heard.left_out)
     if known.prior is not None:
         strength = prior_strength(left_out, known.prior[rows], given.judged)
         distributions = powers(distributions * np.maximum(known.prior, LEAST_GUESS) ** strength, 1.0)
@@ -262,4 +263,4 @@ def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
         classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())), bank="simple")
         classifier.fit(X[given.rows], given.y, sample_weight=given.weights)
-        return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())
+        return classifier, Opinion(lambda: classifier.predict_proba(X), classifier.loo_predict_proba())

@@ -32,7 +32,7 @@ from coxfield.graphs.bank import TIED
 from coxfield.selection.mixture.concave import Problem, row_log_softmax, row_softmax
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -206,8 +206,8 @@ def stack(probabilities: NDArray, prior: NDArray | None = None, counted: NDArray
 class SupervisedExpert:
     """Probabilities of the expert that sees the labelled points alone."""
 
-    whole: NDArray
-    """Probabilities at all points, shape (n, n_classes)."""
+    whole: Callable[[], NDArray]
+    """Computes probabilities at all points, shape (n, n_classes). That takes long, and is done only if it is heard."""
     left_out: NDArray
     """Probabilities at the labelled points, each from the others, shape (n_labelled, n_classes)."""
 
@@ -239,6 +239,11 @@ class Experts:
         if supervised is not None:
             total += self.loudness[2] * supervised
         return powers(total, self.sharpness)
+
+    @property
+    def hears_supervised(self) -> bool:
+        """Whether the third expert is there, and not refuted by the labels."""
+        return bool(self.loudness[2] > 0)
 
     @property
     def shares(self) -> NDArray:
