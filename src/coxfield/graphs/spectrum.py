@@ -121,7 +121,9 @@ def _normalised(affinity: sparse.csr_array) -> tuple[sparse.csr_array, NDArray]:
     degrees = np.asarray(affinity.sum(axis=1), dtype=float).ravel()
     roots = np.sqrt(degrees)
     inverse = np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
-    walk = sparse.csr_array(affinity.multiply(inverse[:, None]).multiply(inverse[None, :]))
+    rows = np.repeat(np.arange(affinity.shape[0]), np.diff(affinity.indptr))
+    values = affinity.data * inverse[rows] * inverse[affinity.indices]
+    walk = sparse.csr_array((values, affinity.indices, affinity.indptr), shape=affinity.shape)
     size = np.linalg.norm(roots)
     if size == 0:  # no edge at all: any vector is a mode
         roots, size = np.ones_like(roots), np.sqrt(len(roots))
