@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 from sklearn.cluster import KMeans
+from sklearn.utils import gen_batches
 
 from coxfield.graphs.neighbours import EdgeRule
 from coxfield.graphs.spectrum import Heat, time_of_rank
@@ -51,6 +52,7 @@ ROUND_AXES = 256  # likewise for round components
 SAMPLE = 5000  # points to which Gaussian mixtures are fitted
 STEPS = 40  # of the EM algorithm, at most
 SETTLED = 3e-4  # nats per point that a step gains when it is the last
+ROWS = 2048  # points at a time, so that steps between them stay near the processor
 BLUR = 1e-5  # of the squares of two points: below it, their squared distance in single precision is rounding
 LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which clusters are mixed, and kriging is
 NUGGET = 1.0  # variance of the noise in kriging, relative to that of the covariance
@@ -300,8 +302,12 @@ class Clusters:
 
     def probabilities(self, coordinates: NDArray) -> NDArray:
         """Probabilities of the components, from coordinates along the principal axes."""
-        z = coordinates[:, self.axes] / coordinates.dtype.type(self.unit)
-        return np.ascontiguousarray(_responsibilities(_with_squares(z), self.coefficients.astype(z.dtype))[0].T)
+        coefficients = self.coefficients.astype(coordinates.dtype)
+        found = np.empty((len(coordinates), coefficients.shape[1]), coordinates.dtype)
+        for part in gen_batches(len(found), ROWS) if len(found) else ():
+            z = coordinates[part][:, self.axes] / coordinates.dtype.type(self.unit)
+            found[part] = _responsibilities(_with_squares(z), coefficients)[0].T
+        return found
 
     def block(self, coordinates: NDArray) -> Block:
         """Its covariance at all points."""
