@@ -8,6 +8,8 @@ from sklearn.datasets import load_digits, make_blobs
 
 from coxfield import LGCPClassifier, SLGCPClassifier
 from coxfield.datasets import make_circles
+from coxfield.estimators import few_labels
+from coxfield.graphs.experts import SupervisedExpert
 from tolerances import assert_close, assert_same_decisions
 
 MARGIN = 0.05  # of probabilities: far above what rounding of modes does to them, which is 1e-6
@@ -130,6 +132,23 @@ def test_many_labels_ask_the_classifier_of_the_labelled_points():
         assert (clf._few_labels.alone is not None) == asked
         assert_close(clf.predict_proba(X[:9]).sum(axis=1), 1.0, terms=4)
     assert np.mean(clf.transduction_ != truth) < 0.15
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_the_classifier_of_the_labelled_points_speaks_about_all_only_if_labels_do_not_refute_it(right, monkeypatch):
+    X, truth = make_blobs(400, centers=[[0, 0], [9, 0]], random_state=0)
+    y = np.where(np.arange(400) < 40, truth, -1)
+    asked = []
+
+    def everywhere():
+        asked.append(1)
+        return np.full((400, 2), 0.5)
+
+    left_out = np.where(np.eye(2)[truth[:40]] == right, 0.999, 0.001)
+    monkeypatch.setattr(few_labels, "_alone", lambda *_: (None, SupervisedExpert(everywhere, left_out)))
+    clf = SLGCPClassifier().fit(X, y)
+    assert len(asked) == (clf.voices_["labelled points alone"] > 0) == right
+    np.testing.assert_array_equal(clf.transduction_, truth)
 
 
 def test_the_mean_speaks_in_all_voices():

@@ -416,8 +416,8 @@ def _tied_step(sums: NDArray, ridge: float, moments: NDArray) -> tuple[NDArray, 
     counts = sums[:, -1] + np.finfo(float).tiny
     means = sums[:, :-2] / counts[:, None]
     within = moments - (means.T * counts) @ means / counts.sum() + ridge * np.eye(len(moments))
-    factor = linalg.cho_factor(within, lower=True)
-    slopes = linalg.cho_solve(factor, means.T)
+    factor = linalg.cho_factor(within, lower=True, check_finite=False)
+    slopes = linalg.cho_solve(factor, means.T, check_finite=False)
     logs = np.log(counts / counts.sum()) - np.einsum("ij,ji->i", means, slopes) / 2
-    half = np.log(np.diag(factor[0])).sum() + np.trace(linalg.cho_solve(factor, moments)) / 2
+    half = np.log(np.diag(factor[0])).sum() + np.trace(linalg.cho_solve(factor, moments, check_finite=False)) / 2
     return np.vstack([slopes, np.zeros(len(counts)), logs]), -float(half)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 DENSE = 300  # points up to which all eigenpairs are computed
+FEW_PARTS = 4  # of a graph, up to which products with dense columns are faster
 MANY = 1000  # points from which modes are computed in single precision, which takes half the time
 WEAKEST = (
     1e-10  # edge weights of S below it do not join parts: at the longest times of `heat` they pass no heat to speak of
@@ -172,14 +173,15 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[
         return np.empty((n, 0))
     if not walk.nnz:  # every vector is a mode, and some versions of ARPACK stop at that
         return _beside(parts, count)
-    walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
-    across, start = sparse.csr_array(parts.T), np.random.default_rng(0).standard_normal(n).astype(dtype)
+    walk, parts = walk.astype(dtype), parts.astype(dtype)
+    parts = parts if parts.shape[1] <= FEW_PARTS else sparse.csr_array(parts)
+    across, start = parts.T, np.random.default_rng(0).standard_normal(n).astype(dtype)
+    start -= parts @ (across @ start)  # their value is not looked for; it stays away, as products keep parts apart
     space = min(n - 1, max(int(SPACE * count), LEAST_SPACE))
 
     def search(polynomial: Callable[[NDArray], NDArray]) -> tuple[NDArray, NDArray]:
         def without_parts(vector: NDArray) -> NDArray:
-            vector = vector.ravel()
-            vector = polynomial(vector - parts @ (across @ vector))  # their value here is 0, and is not looked for
+            vector = polynomial(vector.ravel())
             if step is not None:
                 step()
             return vector - parts @ (across @ vector)
