@@ -23,7 +23,7 @@ from coxfield.graphs.bank import (
     linear_block,
     n_modes,
 )
-from coxfield.graphs.cut import NO_LABEL, CutGraph
+from coxfield.graphs.cut import MOST_POINTS, NO_LABEL, CutGraph
 from coxfield.graphs.experts import (
     EXPERTS,
     HALF_ALONE,
@@ -446,7 +446,7 @@ def test_a_part_of_a_graph_without_a_label_is_left_to_others():
     given = Given(np.arange(20), np.repeat([0, 1], 10), 2)
     alone = sparse.csr_array(([1.0], ([1], [2])), shape=(21, 21))
     assert cut_opinion(CutGraph.of(alone + alone.T), given, 21) is None
-    assert CutGraph.of(sparse.csr_array((5001, 5001))) is None
+    assert CutGraph.of(sparse.csr_array((MOST_POINTS + 1, MOST_POINTS + 1))) is None
 
 
 def test_the_cut_is_heard_where_labels_that_are_left_out_agree():

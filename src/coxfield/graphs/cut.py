@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FAINT = 1e-3  # of the largest weight: fainter edges, of points far from all others, do not tell classes apart
-MOST_POINTS = 5000  # beyond, cuts take longer than all the rest of `relabel`
+MOST_POINTS = 2000  # beyond, twenty cuts take longer than all the rest of `relabel`
 NO_LABEL = -1
 
 
