@@ -27,7 +27,6 @@ from coxfield.graphs.cut import MOST_POINTS, NO_LABEL, CutGraph
 from coxfield.graphs.experts import (
     EXPERTS,
     HALF_ALONE,
-    HALF_MIXED,
     PRIOR,
     STRENGTHS,
     Blend,
@@ -398,14 +397,6 @@ def test_a_voice_that_knows_more_is_louder():
     assert EXPERTS[2] == "labelled points alone"
     prior = 8 / (2 * (8 + HALF_ALONE))  # eight labels per class
     assert loud > prior > quiet == 0
-
-
-@pytest.mark.parametrize("n_labelled", [6, 24])
-def test_without_evidence_voices_have_their_prior_and_the_mixture_is_quiet_at_first(n_labelled):
-    _, given, members, sums = case(n_labelled)
-    silent = [MemberSums(0 * one.whole, 0 * one.left_out, one.directions) for one in sums]
-    loudness = learn_experts(members, silent, given, np.zeros(Q)).loudness
-    assert loudness[1] == pytest.approx(n_labelled / (2 * (n_labelled + HALF_MIXED)), rel=1e-6)
 
 
 def test_clusters_together_weigh_as_much_as_the_rest_of_one_unit():

@@ -244,6 +244,7 @@ def learn_few_labels(
     with progress("weights of the members", None, verbose):
         cut = cut_opinion(prepared.views[0].spectrum.cut, given, len(codes))
         committee = learn_committee(members, sums, given, mean, opinion, cut)
+        cut = cut if committee.loudness[3] else None
         whole, apart = ([getattr(one, part, None) for one in (opinion, cut)] for part in ("whole", "left_out"))
         distributions = committee.probabilities(committee.sums, *whole)
         left_out = committee.probabilities(committee.left_out, *apart)

@@ -51,7 +51,6 @@ PRIOR = 10.0  # labels that the prior of the stacking weights is worth
 MOST_ALONE = 0.25  # prior weight of the third expert, at most; a third of all harms pictures with few labels
 HALF_ALONE = 20.0  # labels per class at which its prior weight would be a quarter
 REFUTED = 0.85  # of its prior weight: with less, the third expert is not heard
-HALF_MIXED = 10.0  # labels at which its prior weight is half of that with very many: it fits its weights to few labels
 CUT = 0.5  # prior weight of the fourth expert: it speaks where labels that are left out say that it is right
 WORSE = 1.0  # labels more that it may have wrong than each of the first two, if they are left out
 LEAST_CUT = 20  # labels from which the cut is asked: fewer do not tell an error in ten from none
@@ -389,8 +388,7 @@ def _stacking_weights(
         return weights
     left_out = [one.left_out for one in sums]
     own = np.stack([judged.own(one.probabilities(left_out)) for one in (first, second)])
-    mixed = len(given.y) / (2 * (len(given.y) + HALF_MIXED))
-    heard, prior, counted = [0, 1], np.array([1 - mixed, mixed]), given.counted[judged.rows]
+    heard, prior, counted = [0, 1], np.full(2, 0.5), given.counted[judged.rows]
     if supervised is not None:
         per_class = len(given.y) / given.n_classes
         third = min(MOST_ALONE, per_class / (2 * (per_class + HALF_ALONE)))
