@@ -158,8 +158,8 @@ class FewLabels:
 
     A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
     """
-    cut: Opinion | None = None
-    """What the minimum cut says; None if it is not heard."""
+    cut: NDArray | None = None
+    """What the minimum cut says at all points, shape (n, n_classes); None if it is not heard."""
     shift: NDArray | None = None
     """What is added to log probabilities, so that the classes have the shares that the user states."""
     unexpected: tuple[NDArray, NDArray] | None = None
@@ -186,7 +186,7 @@ class FewLabels:
     def probabilities(self, X) -> NDArray:
         """Probabilities of the classes at new points."""
         alone = None if self.alone is None else self.alone.predict_proba(X)
-        cut = None if self.cut is None else self.prepared.views[0].joined(X, self.cut.whole)
+        cut = None if self.cut is None else self.prepared.views[0].joined(X, self.cut)
         found = self.committee.probabilities(self._sums(X), alone, cut)
         return found if self.shift is None else powers(found * np.exp(self.shift), 1.0)
 
@@ -257,7 +257,7 @@ def learn_few_labels(
         shift, unexpected = meet_shares(blank, stated), (stated, (blank > NEARLY_CERTAIN).mean(axis=0))
         distributions = powers(distributions * np.exp(shift), 1.0)
     distributions[rows] = np.eye(len(mean))[codes[rows]]
-    return FewLabels(prepared, committee, alone, distributions, rows, left_out, cut, shift, unexpected)
+    return FewLabels(prepared, committee, alone, distributions, rows, left_out, whole[1], shift, unexpected)
 
 
 def _left(codes: NDArray, shares: NDArray) -> NDArray:
