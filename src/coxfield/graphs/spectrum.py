@@ -26,6 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.utils.extmath import randomized_svd
 
+from coxfield.graphs.cut import MOST_POINTS, CutGraph
 from coxfield.graphs.neighbours import Frame, Listed, Search, row_shares
 from coxfield.progress import progress, shares, stages
 from coxfield.utils.numbers import power_of_two
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.neighbours import EdgeRule
+    from coxfield.graphs.neighbours import EdgeRule, Neighbours
 
 
 DENSE = 300  # points up to which all eigenpairs are computed
@@ -446,6 +447,8 @@ class GraphSpectrum:
     """How new points join."""
     axes: Axes | None = None
     """Principal axes; None if the points have no features."""
+    cut: CutGraph | None = None
+    """The graph in which minimum cuts are looked for; None if there are too many points."""
 
 
 def spectrum_of_points(X, rules: Sequence[EdgeRule], n_modes: int, verbose: int = 0) -> GraphSpectrum:
@@ -466,7 +469,7 @@ def spectrum_of_graph(affinity: sparse.csr_array, n_modes: int, verbose: int = 0
     """A graph of the user's own."""
     with progress("modes of the graph", 1, verbose) as done, shares(done, PRODUCTS) as step:
         modes = lowest_modes(affinity, n_modes, step)
-    return GraphSpectrum(("the given graph",), (modes,), GivenWeights())
+    return GraphSpectrum(("the given graph",), (modes,), GivenWeights(), cut=CutGraph.of(affinity))
 
 
 def _spectrum(search: Search | Listed, rules: Sequence[EdgeRule], n_modes: int, verbose: int) -> GraphSpectrum:
@@ -480,7 +483,13 @@ def _spectrum(search: Search | Listed, rules: Sequence[EdgeRule], n_modes: int, 
                     modes.append(lowest_modes(rule.graph(found), n_modes, step))
                 scales.append(rule.scales(found))
     join = Joined(search, tuple(rules), tuple(scales))
-    return GraphSpectrum(tuple(rule.name for rule in rules), tuple(modes), join)
+    return GraphSpectrum(tuple(rule.name for rule in rules), tuple(modes), join, cut=_cut(rules, found))
+
+
+def _cut(rules: Sequence[EdgeRule], found: Neighbours) -> CutGraph | None:
+    """Of the first graph with one scale for all: its edges fade in gaps."""
+    source = next((k for k, rule in enumerate(rules) if rule.common), 0)
+    return CutGraph.of(rules[source].graph(found), source) if len(found.index) <= MOST_POINTS else None
 
 
 def _both(done: Callable[[float], None], whole: Callable[[float], None], size: float = 1.0) -> Callable[[float], None]:
