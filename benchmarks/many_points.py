@@ -1,6 +1,7 @@
 """Few labels among many points: the default classifier beside LabelSpreading, its growth, and all of MNIST.
 
-`python -m benchmarks.many_points digits` measures the first alone, and `draws` the errors on all of MNIST.
+`python -m benchmarks.many_points digits` measures the first alone, `growth` whole fits of parts of MNIST, and `draws`
+the errors on all of it.
 """
 
 import io
@@ -77,26 +78,29 @@ def recall(X, some=500):
 
 
 def growth(X, truth, sizes):
-    """The time of a whole fit against the number of points, with the share of each step at the largest size."""
+    """The processor time of a whole fit against the number of points, with the steps at the largest size."""
     times = []
     for n in sizes:
         y = some_labels(truth[:n], 10, np.random.default_rng(0))
-        start, words = time.perf_counter(), io.StringIO()
+        start, wall, words = time.process_time(), time.perf_counter(), io.StringIO()
         with redirect_stderr(words):
             classifier = SLGCPClassifier(verbose=1).fit(X[:n], y)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
+        wall = time.perf_counter() - wall
         wrong = 100 * np.mean(classifier.transduction_ != truth[:n], where=y < 0)
-        console.print(f"{n:,} points: {times[-1]:.1f} s, error {wrong:.2f} %")
+        console.print(f"{n:,} points: {times[-1]:.1f} s, on the clock {wall:.1f} s, error {wrong:.2f} %")
     slope = np.polyfit(np.log(sizes), np.log(times), 1)[0]
     steps = [line.rsplit(": ", 1) for line in words.getvalue().splitlines()]
-    shares = [Row(what, f"{taken}, {100 * float(taken[:-2]) / times[-1]:.0f} %") for what, taken in steps]
+    shares = [Row(what, taken) for what, taken in steps if taken.endswith(" s")]
     rows = [
         *(Row(f"{n:,} points", f"{taken:.1f} s") for n, taken in zip(sizes, times, strict=True)),
         Row("exponent of the growth", f"{slope:.2f}"),
         *shares,
+        Row("on the clock", f"{wall:.1f} s", "at most 60 s"),
         Row("peak of the whole process", f"{peak():.0f} MB", "at most 4,000 MB"),
     ]
-    show(f"Whole fits of MNIST, 784 features, float32, 100 labels, up to {sizes[-1]:,} points", rows)
+    title = f"Whole fits of MNIST, 784 features, float32, 100 labels, up to {sizes[-1]:,} points"
+    show(f"{title}: processor times, and steps on the clock", rows)
 
 
 def draws(X, truth):
@@ -146,6 +150,8 @@ def peak():
 if __name__ == "__main__":
     if sys.argv[1:] == ["digits"]:
         digits()
+    elif sys.argv[1:] == ["growth"]:
+        growth(*all_images(), SIZES)
     elif sys.argv[1:] == ["draws"]:
         draws(*all_images())
     else:

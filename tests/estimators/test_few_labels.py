@@ -7,7 +7,9 @@ from scipy import sparse
 from sklearn.datasets import load_digits, make_blobs
 
 from coxfield import LGCPClassifier, SLGCPClassifier
-from coxfield.datasets import make_circles
+from coxfield.datasets import make_circles, make_double_helix
+from coxfield.estimators import few_labels
+from coxfield.graphs.experts import Opinion
 from tolerances import assert_close, assert_same_decisions
 
 MARGIN = 0.05  # of probabilities: far above what rounding of modes does to them, which is 1e-6
@@ -40,13 +42,25 @@ def test_one_label_per_class_is_enough_for_blobs(n_classes):
     np.testing.assert_array_equal(clf.transduction_, truth)
     np.testing.assert_allclose(clf.label_distributions_.sum(axis=1), 1)
     np.testing.assert_array_equal(clf.label_distributions_[y >= 0], np.eye(n_classes)[y[y >= 0]])
-    assert clf.voices_ == {"average": 1.0, "mixture": 0.0, "labelled points alone": 0.0}
+    assert clf.voices_ == {"average": 1.0, "mixture": 0.0, "labelled points alone": 0.0, "minimum cut": 0.0}
     assert clf.inference_ == "mixture"
 
 
 def test_one_label_per_ring_is_enough():
     X, truth, y = rings()
     assert np.mean(SLGCPClassifier().fit(X, y).transduction_ != truth) < 0.02
+
+
+def test_the_cut_follows_thin_shapes_over_long_stretches_without_a_label():
+    X, truth = make_double_helix(random_state=14)
+    y = np.full(len(truth), -1)
+    known = np.random.default_rng(14).choice(len(truth), 20, replace=False)
+    y[known] = truth[known]
+    clf = SLGCPClassifier().fit(X, y)
+    assert clf.voices_["minimum cut"] > 0.3
+    assert np.mean(clf.transduction_ != truth) < 0.02  # 0.03 without it
+    assert np.mean(clf.transduction_ != clf.predict(X)) < 0.01
+    assert np.mean(clf.predict(X + 1e-3) != truth) < 0.05
 
 
 def test_blobs_in_many_dimensions_and_more_points_than_dense_modes():
@@ -130,6 +144,23 @@ def test_many_labels_ask_the_classifier_of_the_labelled_points():
         assert (clf._few_labels.alone is not None) == asked
         assert_close(clf.predict_proba(X[:9]).sum(axis=1), 1.0, terms=4)
     assert np.mean(clf.transduction_ != truth) < 0.15
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_the_classifier_of_the_labelled_points_speaks_about_all_only_if_labels_do_not_refute_it(right, monkeypatch):
+    X, truth = make_blobs(400, centers=[[0, 0], [9, 0]], random_state=0)
+    y = np.where(np.arange(400) < 40, truth, -1)
+    asked = []
+
+    def everywhere():
+        asked.append(1)
+        return np.full((400, 2), 0.5)
+
+    left_out = np.where(np.eye(2)[truth[:40]] == right, 0.999, 0.001)
+    monkeypatch.setattr(few_labels, "_alone", lambda *_: (None, Opinion(everywhere, left_out)))
+    clf = SLGCPClassifier().fit(X, y)
+    assert len(asked) == (clf.voices_["labelled points alone"] > 0) == right
+    np.testing.assert_array_equal(clf.transduction_, truth)
 
 
 def test_the_mean_speaks_in_all_voices():

@@ -1,6 +1,7 @@
 """The experts of few labels: members, class sums, averages, mixtures and stacking weights against naive references."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,15 +24,17 @@ from coxfield.graphs.bank import (
     linear_block,
     n_modes,
 )
+from coxfield.graphs.cut import MOST_POINTS, NO_LABEL, CutGraph
 from coxfield.graphs.experts import (
     EXPERTS,
     HALF_ALONE,
     PRIOR,
     STRENGTHS,
     Blend,
-    SupervisedExpert,
+    Opinion,
     average,
     blend,
+    cut_opinion,
     learn_experts,
     stack,
 )
@@ -355,7 +358,7 @@ def case(n_labelled, count=4, seed=0):
 def expert(truth, given, sure):
     p = np.full((N, Q), (1 - sure) / 2)
     p[np.arange(N), truth] = sure
-    return SupervisedExpert(p, p[given.rows])
+    return Opinion(lambda: p, p[given.rows])
 
 
 @pytest.mark.parametrize("n_labelled", [3, 6, 24])
@@ -364,7 +367,7 @@ def test_probabilities_and_shares_add_up_to_one(n_labelled, third):
     truth, given, members, sums = case(n_labelled)
     supervised = expert(truth, given, 0.9) if third else None
     stacked = learn_experts(members, sums, given, np.zeros(Q), supervised)
-    p = stacked.probabilities(stacked.sums, supervised.whole if third else None)
+    p = stacked.probabilities(stacked.sums, supervised.whole() if third else None)
     assert_close(p.sum(axis=1), 1.0, terms=Q)
     assert_close(stacked.shares.sum(), 1.0, terms=len(members))
     assert_close(stacked.loudness.sum(), 1.0, terms=3)
@@ -375,7 +378,7 @@ def test_one_label_per_class_leaves_only_the_average():
     _, given, members, sums = case(3)
     stacked = learn_experts(members, sums, given, np.zeros(Q))
     assert stacked.blend is None
-    assert stacked.loudness.tolist() == [1, 0, 0]
+    assert stacked.loudness.tolist() == [1, 0, 0, 0]
 
 
 def test_many_labels_find_the_member_that_knows():
@@ -395,6 +398,76 @@ def test_a_voice_that_knows_more_is_louder():
     assert EXPERTS[2] == "labelled points alone"
     prior = 8 / (2 * (8 + HALF_ALONE))  # eight labels per class
     assert loud > prior > quiet == 0
+
+
+def test_clusters_together_weigh_as_much_as_the_rest_of_one_unit():
+    graphs = [Member(0, 2.0, 1.0, False, view) for view in range(3) for _ in range(6)]
+    clusters = [Member(TIED, 2.0, 4.0, False), Member(TIED, 2.0, 8.0, False)]
+    assert_close(experts._prior(graphs + clusters)[-2:].sum(), 6.0)
+    np.testing.assert_array_equal(experts._prior(graphs[:6] + clusters), np.ones(8))
+
+
+def strands(apart, n=60):
+    """Two parallel rows of points, joined along each, and weakly across: labels, and the graph."""
+    rows = np.arange(n) // (n // 2)
+    along = sparse.diags_array(np.where(np.diff(rows) == 0, 1.0, 0.0), offsets=1, shape=(n, n))
+    across = sparse.diags_array(np.full(n // 2, apart), offsets=n // 2, shape=(n, n))
+    upper = along + across
+    return rows, CutGraph.of(sparse.csr_array(upper + upper.T))
+
+
+def test_a_cut_weighs_least_of_all_labellings_that_agree_with_the_labels():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        dense = np.triu(rng.random((9, 9)) * (rng.random((9, 9)) < 0.5), 1)
+        graph = CutGraph.of(sparse.csr_array(dense + dense.T))
+        codes = np.array([0, 0, 1, 1, *[-1] * 5])
+        every = np.array(np.meshgrid(*[[0, 1]] * 5)).reshape(5, -1).T
+        every = np.hstack([np.tile(codes[:4], (len(every), 1)), every])
+        weighs = [(dense * (one[:, None] != one)).sum() for one in every]
+        found = graph.labels(codes)
+        known = found != NO_LABEL
+        np.testing.assert_array_equal(found[:4], codes[:4])
+        assert (dense * (found[:, None] != found))[np.ix_(known, known)].sum() == pytest.approx(min(weighs))
+
+
+def test_a_part_of_a_graph_without_a_label_is_left_to_others():
+    path = sparse.diags_array([[1.0, 1e-9, 1.0]], offsets=[1], shape=(4, 4))
+    found = CutGraph.of(sparse.csr_array(path + path.T)).labels(np.array([0, -1, -1, -1]))
+    assert found.tolist() == [0, 0, NO_LABEL, NO_LABEL]
+    given = Given(np.arange(20), np.repeat([0, 1], 10), 2)
+    alone = sparse.csr_array(([1.0], ([1], [2])), shape=(21, 21))
+    assert cut_opinion(CutGraph.of(alone + alone.T), given, 21) is None
+    assert CutGraph.of(sparse.csr_array((MOST_POINTS + 1, MOST_POINTS + 1))) is None
+
+
+def test_the_cut_is_heard_where_labels_that_are_left_out_agree():
+    truth, graph = strands(0.05)
+    given = Given(np.arange(0, 60, 3), truth[::3], 2)
+    said = cut_opinion(graph, given, 60)
+    np.testing.assert_array_equal(said.whole().argmax(axis=1), truth)
+    error = 0.5 / 21  # no label of twenty is wrong
+    assert_close(said.left_out[np.arange(20), given.y], np.full(20, 1 - error))
+    mixed_up = Given(given.rows, np.arange(20) % 2, 2)
+    assert cut_opinion(graph, mixed_up, 60) is None
+    assert cut_opinion(graph, Given(given.rows[1:], given.y[1:], 2), 60) is None  # nineteen labels
+    assert cut_opinion(graph, Given(given.rows, given.y, 3), 60) is None
+
+
+def test_a_cut_that_knows_more_is_loud_and_one_that_knows_less_is_not_heard():
+    rng = np.random.default_rng(0)
+    truth = np.arange(N) % 2
+    given = Given(np.arange(24), truth[:24], 2)
+    members = [Member(0, 2.0, 1.0, False)]
+    whole = rng.normal(size=(N, 2)) + 0.5 * np.eye(2)[truth]
+    sums = [MemberSums(whole, whole[:24], np.zeros((2, 2)))]
+    right, wrong = (np.eye(2)[labels] * 0.9 + 0.05 for labels in (truth, 1 - truth))
+    loud, quiet = (
+        learn_experts(members, sums, given, np.zeros(2), None, Opinion(partial(np.copy, p), p[:24])).loudness[3]
+        for p in (right, wrong)
+    )
+    assert EXPERTS[3] == "minimum cut"
+    assert loud > experts.CUT > quiet == 0
 
 
 def test_the_mean_of_a_class_raises_its_probability():

@@ -116,6 +116,27 @@ def test_principal_components_propose_and_exact_distances_decide(monkeypatch):
     assert search.of(X[:5], 3).index[:, 0].tolist() == [0, 1, 2, 3, 4]
 
 
+def test_proposals_in_single_precision_miss_no_neighbour(monkeypatch):
+    """Clouds, twins, and an island that is so tight and so far away that its distances need double precision."""
+    rng = np.random.default_rng(0)
+    cloud, island = rng.normal(size=(900, 15)), 1e-4 * rng.normal(size=(150, 15)) + 30
+    X = np.concatenate([cloud, np.repeat(cloud[:4], 60, axis=0), island])
+    exact = Search.among(X).of_all(10)
+    monkeypatch.setattr(neighbours, "PROPOSED", 0)
+    search = Search.among(X)
+    assert search._proposals is not None
+    found = search.of_all(10)
+    # Distances by products lose digits where the squares of the points are large; those of candidates do not.
+    np.testing.assert_allclose(found.distance[:900], exact.distance[:900], atol=1e-5)
+    rows = np.arange(len(X))[:, None]
+    assert_close(found.distance, np.sqrt(((X[rows] - X[found.index]) ** 2).sum(axis=2)), terms=15)
+    gaps = np.linalg.norm(island[:, None] - island, axis=2)
+    assert_close(found.distance[-150:], np.sort(gaps, axis=1)[:, 1:11], terms=15)
+    _, unsure = search._proposals.nearest(X, 51)
+    assert unsure[-150:].all()
+    assert not unsure[4:900].any()
+
+
 @pytest.mark.parametrize("d", [3, 15])
 def test_points_far_from_the_origin_and_of_extreme_size_have_the_same_neighbours(d):
     X = np.random.default_rng(0).integers(0, 1000, size=(100, d)).astype(float)  # sums with 2^30 are exact

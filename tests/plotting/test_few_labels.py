@@ -120,7 +120,7 @@ def test_if_only_linear_covariances_speak_there_is_a_map_all_the_same():
     committee = clf._few_labels.committee
     linear = tuple(one for one in committee.members if one.source < 0)
     object.__setattr__(committee, "members", linear)
-    object.__setattr__(committee, "loudness", np.array([1.0, 0, 0]))
+    object.__setattr__(committee, "loudness", np.array([1.0, 0, 0, 0]))
     object.__setattr__(committee, "blend", None)
     object.__setattr__(committee.average, "weights", np.ones((len(linear), 1)))
     assert np.isfinite(clf.map_).all()

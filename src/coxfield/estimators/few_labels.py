@@ -10,9 +10,8 @@ import numpy as np
 
 from coxfield.estimators.supervised import LGCPClassifier
 from coxfield.graphs.bank import EDGE_RULES, LINEAR, TIED, Given, fit_clusters, graph_block, linear_block, n_modes
-from coxfield.graphs.experts import SupervisedExpert as Opinion
+from coxfield.graphs.experts import Opinion, cut_opinion, meet_shares, powers, prior_strength
 from coxfield.graphs.experts import learn_experts as learn_committee
-from coxfield.graphs.experts import meet_shares, powers, prior_strength
 from coxfield.graphs.spectrum import spectrum_of_distances, spectrum_of_graph, spectrum_of_points, unit_rows
 from coxfield.graphs.units import AsGiven, units_for
 from coxfield.progress import progress
@@ -119,6 +118,11 @@ class View:
         name = self.spectrum.names[member.source] if graph else f"linear, shrinkage {member.parameter:g}"
         return f"{name}, {self.units.name}" if self.units.name else name
 
+    def joined(self, X, of_all: NDArray) -> NDArray:
+        """What the cut says at new points: weighted means of what it says at their neighbours."""
+        source = 0 if self.spectrum.cut is None else self.spectrum.cut.source
+        return self.spectrum.join.shares(self.units.place(X), [source])[source] @ of_all
+
     def sums(self, X, members: Sequence[Member], sums, directions, clusters: dict[Member, Clusters]) -> list[NDArray]:
         """Class sums of its members at new points: weighted means of those of the neighbours, in each graph."""
         coordinates = self.coordinates(X) if any(member.source < 0 for member in members) else None
@@ -154,6 +158,8 @@ class FewLabels:
 
     A label that is left out counts in no class sum. It has counted when the weights of the members were learned.
     """
+    cut: NDArray | None = None
+    """What the minimum cut says at all points, shape (n, n_classes); None if it is not heard."""
     shift: NDArray | None = None
     """What is added to log probabilities, so that the classes have the shares that the user states."""
     unexpected: tuple[NDArray, NDArray] | None = None
@@ -179,8 +185,9 @@ class FewLabels:
 
     def probabilities(self, X) -> NDArray:
         """Probabilities of the classes at new points."""
-        alone = None if self.alone is None else self.alone.predict_proba(X)
-        found = self.committee.probabilities(self._sums(X), alone)
+        alone = self.alone if self.committee.hears_supervised else None
+        cut = None if self.cut is None else self.prepared.views[0].joined(X, self.cut)
+        found = self.committee.probabilities(self._sums(X), None if alone is None else alone.predict_proba(X), cut)
         return found if self.shift is None else powers(found * np.exp(self.shift), 1.0)
 
     def _sums(self, X) -> list[NDArray]:
@@ -235,9 +242,12 @@ def learn_few_labels(
     asked = X is not None and len(rows) >= ENOUGH * len(mean) and given.counts.all()
     alone, opinion = _alone(X, given, mean, verbose) if asked else (None, None)
     with progress("weights of the members", None, verbose):
-        committee = learn_committee(members, sums, given, mean, opinion)
-        distributions = committee.probabilities(committee.sums, None if opinion is None else opinion.whole)
-        left_out = committee.probabilities(committee.left_out, None if opinion is None else opinion.left_out)
+        cut = cut_opinion(prepared.views[0].spectrum.cut, given, len(codes))
+        committee = learn_committee(members, sums, given, mean, opinion, cut)
+        heard = [opinion if committee.hears_supervised else None, cut if committee.loudness[3] else None]
+        whole = [None if one is None else one.whole() for one in heard]
+        distributions = committee.probabilities(committee.sums, *whole)
+        left_out = committee.probabilities(committee.left_out, *(getattr(one, "left_out", None) for one in heard))
     if known.prior is not None:
         strength = prior_strength(left_out, known.prior[rows], given.judged)
         distributions = powers(distributions * np.maximum(known.prior, LEAST_GUESS) ** strength, 1.0)
@@ -247,7 +257,7 @@ def learn_few_labels(
         shift, unexpected = meet_shares(blank, stated), (stated, (blank > NEARLY_CERTAIN).mean(axis=0))
         distributions = powers(distributions * np.exp(shift), 1.0)
     distributions[rows] = np.eye(len(mean))[codes[rows]]
-    return FewLabels(prepared, committee, alone, distributions, rows, left_out, shift, unexpected)
+    return FewLabels(prepared, committee, alone, distributions, rows, left_out, whole[1], shift, unexpected)
 
 
 def _left(codes: NDArray, shares: NDArray) -> NDArray:
@@ -262,4 +272,4 @@ def _alone(X, given: Given, mean: NDArray, verbose: int) -> tuple[LGCPClassifier
         warnings.filterwarnings("ignore", "X is sparse", UserWarning)  # it lacks members that others replace
         classifier = LGCPClassifier(mean=dict(enumerate(mean.tolist())), bank="simple")
         classifier.fit(X[given.rows], given.y, sample_weight=given.weights)
-        return classifier, Opinion(classifier.predict_proba(X), classifier.loo_predict_proba())
+        return classifier, Opinion(lambda: classifier.predict_proba(X), classifier.loo_predict_proba())

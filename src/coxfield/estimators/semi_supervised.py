@@ -125,7 +125,7 @@ class SLGCPClassifier(FieldInference, MixtureInference, FewLabelsQuality, Scored
     map_ : ndarray of shape (n_samples, 2)
         Two coordinates to draw each training point at, see `plotting.plot_few_labels`. Only with "mixture".
     voices_ : dict
-        How loud each voice is: "average" over members, "mixture" of them, "labelled points alone".
+        How loud each voice is: "average" over members, "mixture" of them, "labelled points alone", "minimum cut".
     marginal_errors_ : ndarray of shape (n_samples, n_classes)
         Standard errors of `label_distributions_` from the finite number of draws. Not with "map" or "mixture".
     r_hat_ : ndarray of shape (n_samples,)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import linalg
 from sklearn.cluster import KMeans
+from sklearn.utils import gen_batches
 
 from coxfield.graphs.neighbours import EdgeRule
 from coxfield.graphs.spectrum import Heat, time_of_rank
@@ -51,6 +52,7 @@ ROUND_AXES = 256  # likewise for round components
 SAMPLE = 5000  # points to which Gaussian mixtures are fitted
 STEPS = 40  # of the EM algorithm, at most
 SETTLED = 3e-4  # nats per point that a step gains when it is the last
+ROWS = 2048  # points at a time, so that steps between them stay near the processor
 BLUR = 1e-5  # of the squares of two points: below it, their squared distance in single precision is rounding
 LEAST_MIXED, MIXED_PER_CLASS = 24, 4  # labels in all, and per class, from which clusters are mixed, and kriging is
 NUGGET = 1.0  # variance of the noise in kriging, relative to that of the covariance
@@ -92,17 +94,17 @@ class Given:
     weights: NDArray | None = None
     """How often each counts; None for once."""
 
-    @property
+    @cached_property
     def counted(self) -> NDArray:
         """How often each counts."""
         return np.ones(len(self.y)) if self.weights is None else self.weights
 
-    @property
+    @cached_property
     def counts(self) -> NDArray:
         """Labelled points per class, with their weights."""
         return np.bincount(self.y, self.counted, minlength=self.n_classes)
 
-    @property
+    @cached_property
     def indicators(self) -> NDArray:
         """The weight where a labelled point has the class, else 0, shape (n_labelled, n_classes)."""
         return np.eye(self.n_classes)[self.y] * self.counted[:, None]
@@ -112,7 +114,7 @@ class Given:
         """Whether leave-one-out is sure enough to choose among more members."""
         return len(self.y) >= max(LEAST_MIXED, MIXED_PER_CLASS * self.n_classes)
 
-    @property
+    @cached_property
     def judged(self) -> Judged:
         """What leave-one-out can judge."""
         classes = np.flatnonzero(np.bincount(self.y, minlength=self.n_classes) > 1)
@@ -300,8 +302,12 @@ class Clusters:
 
     def probabilities(self, coordinates: NDArray) -> NDArray:
         """Probabilities of the components, from coordinates along the principal axes."""
-        z = coordinates[:, self.axes] / coordinates.dtype.type(self.unit)
-        return _responsibilities(_with_squares(z), self.coefficients.astype(z.dtype))[0]
+        coefficients = self.coefficients.astype(coordinates.dtype)
+        found = np.empty((len(coordinates), coefficients.shape[1]), coordinates.dtype)
+        for part in gen_batches(len(found), ROWS) if len(found) else ():
+            z = coordinates[part][:, self.axes] / coordinates.dtype.type(self.unit)
+            found[part] = _responsibilities(_with_squares(z), coefficients)[0].T
+        return found
 
     def block(self, coordinates: NDArray) -> Block:
         """Its covariance at all points."""
@@ -327,7 +333,7 @@ def fit_clusters(axes: Axes, coordinates: NDArray, n_classes: int) -> list[Clust
         if count > len(centres):
             break
         nearest = KMeans(count, init=centres[:count], n_init=1, max_iter=10).fit(some).labels_
-        start = np.eye(count, dtype=np.float32)[nearest]
+        start = (np.arange(count)[:, None] == nearest).astype(np.float32)
         for source, most in ((TIED, TIED_AXES), (ROUND, ROUND_AXES)):
             rank, coefficients = _expectation_maximisation(some[:, :most], start, source)
             found.append(Clusters(Member(source, rank, count, False), leading[:most], unit, coefficients))
@@ -366,12 +372,15 @@ def _with_squares(z: NDArray) -> NDArray:
 
 
 def _responsibilities(wide: NDArray, coefficients: NDArray, room: NDArray | None = None) -> tuple[NDArray, float]:
-    """Probabilities of the components at points, and the mean log density; `room` is overwritten with the former."""
-    logs = np.matmul(wide, coefficients, out=room)
-    largest = logs.max(axis=1, keepdims=True)
+    """Probabilities of the components at points, and the mean log density; `room` is overwritten with the former.
+
+    A row is a component: sums over few components are several times as fast as sums within short rows.
+    """
+    logs = np.matmul(coefficients.T, wide.T, out=room)
+    largest = logs.max(axis=0)
     logs -= largest
     found = np.exp(logs, out=logs)
-    totals = found.sum(axis=1, keepdims=True)
+    totals = found.sum(axis=0)
     found /= totals
     return found, float(np.mean(largest + np.log(totals), dtype=float))
 
@@ -383,12 +392,12 @@ def _expectation_maximisation(z: NDArray, parts: NDArray, source: int) -> tuple[
     ridge = RIDGE * float(z.var(axis=0, dtype=float).mean())
     step = _tied_step if source == TIED else _round_step
     for _ in range(STEPS):
-        coefficients, constant = step((parts.T @ wide).astype(float), ridge, moments)
+        coefficients, constant = step((parts @ wide).astype(float), ridge, moments)
         parts, density = _responsibilities(wide, coefficients.astype(z.dtype), room)
         if density + constant - before < SETTLED:
             break
         before = density + constant
-    gram = (parts.T @ parts).astype(float)
+    gram = (parts @ parts.T).astype(float)
     return CAUTION * float(np.trace(gram) ** 2 / (gram**2).sum()), coefficients
 
 
@@ -407,8 +416,8 @@ def _tied_step(sums: NDArray, ridge: float, moments: NDArray) -> tuple[NDArray, 
     counts = sums[:, -1] + np.finfo(float).tiny
     means = sums[:, :-2] / counts[:, None]
     within = moments - (means.T * counts) @ means / counts.sum() + ridge * np.eye(len(moments))
-    factor = linalg.cho_factor(within, lower=True)
-    slopes = linalg.cho_solve(factor, means.T)
+    factor = linalg.cho_factor(within, lower=True, check_finite=False)
+    slopes = linalg.cho_solve(factor, means.T, check_finite=False)
     logs = np.log(counts / counts.sum()) - np.einsum("ij,ji->i", means, slopes) / 2
-    half = np.log(np.diag(factor[0])).sum() + np.trace(linalg.cho_solve(factor, moments)) / 2
+    half = np.log(np.diag(factor[0])).sum() + np.trace(linalg.cho_solve(factor, moments, check_finite=False)) / 2
     return np.vstack([slopes, np.zeros(len(counts)), logs]), -float(half)

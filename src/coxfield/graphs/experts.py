@@ -1,4 +1,4 @@
-r"""The model of `SLGCPClassifier`: three experts on covariances of all points, and their stacking weights.
+r"""The model of `SLGCPClassifier`: four experts on covariances of all points, and their stacking weights.
 
 The members are heat covariances of several graphs at several times, and linear covariances; see `bank`. Each expert
 combines the class sums S_m of the members:
@@ -9,7 +9,8 @@ combines the class sums S_m of the members:
    leave-one-out says nothing, and the prior decides.
 2. `Blend`: one covariance that is a mixture of the members, by the concave problem of leave-one-out. If labels are
    many, it also mixes what members say by kriging.
-3. `SupervisedExpert`: a classifier that sees the labelled points alone.
+3. A classifier that sees the labelled points alone.
+4. The minimum cut; see `cut`.
 
 `stack` finds the weights of the experts that make the labels most probable, each from the others. The prior is worth
 ten labels, divided between the experts. So with few labels all weights are about equal.
@@ -20,22 +21,25 @@ A number for each choice was settled on the data sets of `coxfield reproduce tab
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.utils import gen_batches
 
 from coxfield.graphs.bank import TIED
-from coxfield.selection.mixture.concave import Problem
+from coxfield.graphs.cut import NO_LABEL
+from coxfield.selection.mixture.concave import Problem, row_log_softmax, row_softmax
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from coxfield.graphs.bank import Given, Judged, Kriged, Member, MemberSums
+    from coxfield.graphs.cut import CutGraph
 
 
 STRENGTHS = 0.5 * 2.0 ** np.arange(7)  # nats that separate the best class from the mean class, at the average point
@@ -48,6 +52,12 @@ PRIOR = 10.0  # labels that the prior of the stacking weights is worth
 MOST_ALONE = 0.25  # prior weight of the third expert, at most; a third of all harms pictures with few labels
 HALF_ALONE = 20.0  # labels per class at which its prior weight would be a quarter
 REFUTED = 0.85  # of its prior weight: with less, the third expert is not heard
+CUT = 0.5  # prior weight of the fourth expert: it speaks where labels that are left out say that it is right
+WORSE = 1.0  # labels more that it may have wrong than each of the first two, if they are left out
+LEAST_CUT = 20  # labels from which the cut is asked: fewer do not tell an error in ten from none
+FOLDS = 20  # times that a part of the labels is left out of the cut
+MOST_WRONG = 0.1  # of the labels that are left out: otherwise the cut says nothing
+UNSEEN = 0.5  # wrong labels more, and right ones, when the share of wrong ones is counted
 BEYOND = 1.5  # errors to expect at one label per class, for each disagreement of a member with the average
 LEAST_DOUBT = 0.01  # share of errors to expect if all members agree
 MOST_SHARPNESS = 8.0
@@ -58,7 +68,7 @@ ROUNDS = 500  # of the stacking weights, at most
 TOLERANCE = 1e-9  # change of a stacking weight at which rounds end
 SMALLEST = 1e-9  # probability of a label that an expert excludes
 IMAGINED = 5.0  # labels more in each class when shares are counted: labels are often asked for, and not drawn
-EXPERTS = ("average", "mixture", "labelled points alone")
+EXPERTS = ("average", "mixture", "labelled points alone", "minimum cut")
 
 
 @dataclass(frozen=True)
@@ -84,7 +94,7 @@ class Average:
                 self._add(total[part], m, sums[m][part])
         return total * self._factors
 
-    @property
+    @cached_property
     def _factors(self) -> NDArray:
         """exp(mean), with a floor that keeps sums of products with it above 0."""
         return np.exp(np.maximum(self.mean - self.mean.max(), LEAST_MEAN))
@@ -103,7 +113,9 @@ class Average:
                 total += powers * (weights[s] / (powers @ factors))[:, None]
 
 
-def average(sums: Sequence[MemberSums | Kriged], ranks: NDArray, given: Given, mean: NDArray) -> Average:
+def average(
+    sums: Sequence[MemberSums | Kriged], ranks: NDArray, given: Given, mean: NDArray, prior: NDArray | None = None
+) -> Average:
     """Weigh all members at all strengths.
 
     Parameters
@@ -114,11 +126,13 @@ def average(sums: Sequence[MemberSums | Kriged], ranks: NDArray, given: Given, m
     given : Given
     mean : array of shape (n_classes,)
         Class means: log class shares, plus what the user prefers.
+    prior : array of shape (members,), optional
+        How likely each member is beside its rank; equal if None.
     """
     strengths = np.stack([STRENGTHS / _spread(one.whole) for one in sums])
     logs = np.stack([_log_likelihoods(one, of_one, given, mean) for one, of_one in zip(sums, strengths, strict=True)])
     logs -= (ranks / max(len(given.y), given.n_classes))[:, None]  # a class without a label counts as one label
-    weights = softmax(logs)
+    weights = softmax(logs if prior is None else logs + np.log(prior)[:, None])
     weights = np.where(weights >= NEGLIGIBLE * weights.max(), weights, 0)
     return Average(strengths, weights / weights.sum(), mean)
 
@@ -141,7 +155,8 @@ def _log_likelihoods(sums: MemberSums | Kriged, strengths: NDArray, given: Given
         return np.zeros(len(strengths))
     left_out, mean, rows = judged.among(sums.left_out), mean[judged.classes], np.arange(len(judged))
     counted = given.counted[judged.rows]
-    return np.array([log_softmax(b * left_out + mean, axis=1)[rows, judged.y] @ counted for b in strengths])
+    scores = strengths[:, None, None] * left_out + mean
+    return row_log_softmax(scores)[:, rows, judged.y] @ counted
 
 
 @dataclass(frozen=True)
@@ -156,7 +171,7 @@ class Blend:
         scores = np.tile(self.mean, (len(sums[0]), 1))
         for m in np.flatnonzero(self.weights).tolist():
             scores += self.weights[m] * sums[m]
-        return softmax(scores, axis=1)
+        return row_softmax(scores)
 
 
 def blend(sums: Sequence[MemberSums | Kriged], given: Given, mean: NDArray, allowed: NDArray | None = None) -> Blend:
@@ -201,13 +216,36 @@ def stack(probabilities: NDArray, prior: NDArray | None = None, counted: NDArray
 
 
 @dataclass(frozen=True)
-class SupervisedExpert:
-    """Probabilities of the expert that sees the labelled points alone."""
+class Opinion:
+    """Probabilities of an expert that is not made of members."""
 
-    whole: NDArray
-    """Probabilities at all points, shape (n, n_classes)."""
+    whole: Callable[[], NDArray]
+    """Computes probabilities at all points, shape (n, n_classes). That takes long, and is done only if it is heard."""
     left_out: NDArray
     """Probabilities at the labelled points, each from the others, shape (n_labelled, n_classes)."""
+
+
+def cut_opinion(graph: CutGraph | None, given: Given, n: int) -> Opinion | None:
+    """What the cut says about all points, and about the labelled ones from the others; None if it is not to be heard.
+
+    It gives its labels the share of labels that it finds if they are left out.
+    """
+    if graph is None or given.n_classes != 2 or len(given.y) < LEAST_CUT or len(given.judged) < len(given.y):
+        return None
+    codes = np.full(n, NO_LABEL)
+    codes[given.rows] = given.y
+    left_out, wrong, total = np.empty_like(given.y), 0.0, float(given.counted.sum())
+    for fold in range(FOLDS):
+        part = slice(fold, None, FOLDS)
+        some = codes.copy()
+        some[given.rows[part]] = NO_LABEL
+        left_out[part] = graph.labels(some)[given.rows[part]]
+        wrong += float(given.counted[part] @ (left_out[part] != given.y[part]))
+        if wrong > MOST_WRONG * total:
+            return None
+    error = (wrong + UNSEEN) / (total + 2 * UNSEEN)
+    says = np.array([[1 - error, error], [error, 1 - error], [0.0, 0.0]])  # the last row leaves it to the others
+    return Opinion(lambda: says[graph.labels(codes)], np.where(left_out[:, None] == NO_LABEL, 0.5, says[left_out]))
 
 
 @dataclass(frozen=True)
@@ -229,14 +267,23 @@ class Experts:
     sharpness: float = 1.0
     """Power of the probabilities, above 1 if no label can be judged; see `agreement_sharpness`."""
 
-    def probabilities(self, sums: Sequence[NDArray], supervised: NDArray | None = None) -> NDArray:
-        """Probabilities of all experts together, from the class sums of all members and those of the third expert."""
+    def probabilities(
+        self, sums: Sequence[NDArray], supervised: NDArray | None = None, cut: NDArray | None = None
+    ) -> NDArray:
+        """Probabilities of all experts together, from the class sums of all members and those of the other experts."""
         total = self.loudness[0] * self.average.probabilities(sums)
         if self.blend is not None:
             total += self.loudness[1] * self.blend.probabilities(sums)
         if supervised is not None:
             total += self.loudness[2] * supervised
+        if cut is not None:
+            total += self.loudness[3] * cut
         return powers(total, self.sharpness)
+
+    @property
+    def hears_supervised(self) -> bool:
+        """Whether the third expert is there, and not refuted by the labels."""
+        return bool(self.loudness[2] > 0)
 
     @property
     def shares(self) -> NDArray:
@@ -253,7 +300,8 @@ def learn_experts(
     sums: Sequence[MemberSums | Kriged],
     given: Given,
     mean: NDArray,
-    supervised: SupervisedExpert | None = None,
+    supervised: Opinion | None = None,
+    cut: Opinion | None = None,
 ) -> Experts:
     """The experts with the weights that leave-one-out prefers.
 
@@ -266,18 +314,21 @@ def learn_experts(
         The labelled points.
     mean : array of shape (n_classes,)
         Class means relative to the logarithms of the class shares.
-    supervised : SupervisedExpert, optional
+    supervised : Opinion, optional
         What a classifier says that looks at the labelled points alone.
+    cut : Opinion, optional
+        What the minimum cut says.
     """
     counts = given.counts + IMAGINED
     centre = mean + np.log(counts / counts.sum())
     plain = sum(not member.kriged for member in members)  # these come first
-    first = average(sums[:plain], np.array([member.rank for member in members[:plain]]), given, centre)
+    ranks = np.array([member.rank for member in members[:plain]])
+    first = average(sums[:plain], ranks, given, centre, _prior(members[:plain]))
     second = None
     if len(given.judged):
         mixed = np.array([member.source > TIED for member in members])  # clusters need more labels
         second = blend(sums, given, centre, None if given.many else mixed)
-    weights = _stacking_weights(first, second, supervised, sums, given)
+    weights = _stacking_weights(first, second, supervised, cut, sums, given)
     sharpness = agreement_sharpness(first, [one.whole for one in sums]) if second is None and len(given.y) else 1.0
     silent = np.zeros((len(members) - plain, len(STRENGTHS)))
     strengths, shares = (np.concatenate([part, silent]) for part in (first.strengths, first.weights))
@@ -292,6 +343,18 @@ def learn_experts(
         weights,
         sharpness,
     )
+
+
+def _prior(members: Sequence[Member]) -> NDArray:
+    """How likely members are. If there are several units, all clusters together are as likely as the rest of one unit.
+
+    Clusters are fitted in the first units alone. Without it three times as many graphs would drown them.
+    """
+    views = len({member.view for member in members})
+    clusters = np.array([member.source <= TIED for member in members])
+    if views == 1 or not clusters.any():
+        return np.ones(len(members))
+    return np.where(clusters, (~clusters).sum() / (views * clusters.sum()), 1.0)
 
 
 def powers(probabilities: NDArray, power: float) -> NDArray:
@@ -323,26 +386,28 @@ def agreement_sharpness(one: Average, sums: Sequence[NDArray]) -> float:
 
 
 def _stacking_weights(
-    first: Average, second: Blend | None, supervised: SupervisedExpert | None, sums, given: Given
+    first: Average, second: Blend | None, supervised: Opinion | None, cut: Opinion | None, sums, given: Given
 ) -> NDArray:
     """Stacking weights, from what the experts say about labels that can be judged."""
-    judged = given.judged
+    judged, weights = given.judged, np.zeros(len(EXPERTS))
     if second is None:
-        return np.array([1.0, 0.0, 0.0])
+        weights[0] = 1.0
+        return weights
     left_out = [one.left_out for one in sums]
-    experts = [first.probabilities(left_out), second.probabilities(left_out)]
-    prior = np.full(2, 0.5)
+    own = np.stack([judged.own(one.probabilities(left_out)) for one in (first, second)])
+    heard, prior, counted = [0, 1], np.full(2, 0.5), given.counted[judged.rows]
     if supervised is not None:
-        experts.append(supervised.left_out)
         per_class = len(given.y) / given.n_classes
         third = min(MOST_ALONE, per_class / (2 * (per_class + HALF_ALONE)))
-        prior = np.array([(1 - third) / 2, (1 - third) / 2, third])
-    own = np.stack([judged.own(expert) for expert in experts])
-    weights = np.zeros(len(EXPERTS))
-    counted = given.counted[judged.rows]
-    weights[: len(experts)] = stack(own, prior, counted)
-    if weights[2] < REFUTED * prior[-1]:  # labels speak against it, and what the prior leaves of it would do harm
-        weights = np.array([*stack(own[:2], None, counted), 0.0])
+        every, of_every = np.vstack([own, judged.own(supervised.left_out)]), np.append((1 - third) * prior, third)
+        # Otherwise labels speak against it, and what the prior leaves of it would do harm.
+        if stack(every, of_every, counted)[2] >= REFUTED * third:
+            heard, own, prior = [0, 1, 2], every, of_every
+    if cut is not None:
+        fourth = judged.own(cut.left_out)
+        if counted @ (fourth < 0.5) <= ((own[:2] < 0.5) @ counted).min() + WORSE:
+            heard, own, prior = [*heard, 3], np.vstack([own, fourth]), np.append((1 - CUT) * prior, CUT)
+    weights[heard] = stack(own, prior, counted)
     return weights
 
 
@@ -362,7 +427,7 @@ def meet_shares(probabilities: NDArray, shares: NDArray) -> NDArray:
     """
     logs, d = np.log(np.maximum(probabilities, np.finfo(float).tiny)), np.zeros(len(shares))
     for _ in range(NEWTON_STEPS):
-        p = softmax(logs + d, axis=1)
+        p = row_softmax(logs + d)
         gradient = p.mean(axis=0) - shares + SOFTNESS * d
         if np.abs(gradient).max() < TOLERANCE:
             break
@@ -383,6 +448,6 @@ def prior_strength(left_out: NDArray, prior: NDArray, judged: Judged) -> float:
     rows = np.arange(len(judged))
 
     def loss(power: float) -> float:
-        return float(2 * (power - 1) ** 2 - log_softmax(logs + power * guess, axis=1)[rows, judged.y].sum())
+        return float(2 * (power - 1) ** 2 - row_log_softmax(logs + power * guess)[rows, judged.y].sum())
 
     return float(minimize_scalar(loss, bounds=(0.0, MOST_TRUST), method="bounded").x)

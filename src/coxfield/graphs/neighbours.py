@@ -1,9 +1,9 @@
 """The nearest neighbours of points, and the weights of the edges between them.
 
-scikit-learn finds the neighbours: trees in few dimensions, blocks of distances in many. For many points of many
-features, blocks would take minutes. There the search runs on the leading principal components and proposes candidates.
-Their exact distances then decide. Sparse rows are compared by their angle. A `Frame` moves and scales points where
-squares of distances would lose digits or overflow.
+scikit-learn finds the neighbours: trees in few dimensions, blocks of distances in many. For many points, blocks would
+take minutes. There products in single precision propose candidates, on the leading principal components if there are
+many features. Their exact distances then decide. Sparse rows are compared by their angle. A `Frame` moves and scales
+points where squares of distances would lose digits or overflow.
 
 An edge between neighbours has the weight w_ij = exp(-a d_ij^2 / (s_i s_j)). With a scale s_i of its own, each point is
 joined to its nearest neighbours, however far they are. With one scale for all, weights follow the density: they fade
@@ -25,7 +25,7 @@ from sklearn.utils import gen_batches
 from coxfield import threads
 from coxfield.progress import progress
 from coxfield.threads import over_rows
-from coxfield.utils.numbers import units_of
+from coxfield.utils.numbers import power_of_two, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,10 @@ EXTREME = {np.dtype(np.float64): 2.0**300, np.dtype(np.float32): 2.0**30}  # siz
 MOST_WORK = 2e11  # products of features that an exact search may take: some ten seconds
 COMPONENTS = 48  # principal components that propose candidates
 EXTRA = 40  # candidates beyond the neighbours that are wanted
+PROPOSED = 2e10  # products of features from which candidates are proposed: fewer are as fast at once
+SAMPLED = 16  # one point in so many sets the limit below which points are candidates
+COLUMNS = 2048  # points at a time whose squared distances are compared with the limit, so that they stay near
+BLUR = 1e-3  # of the squares of two points: squared distances below it need more than single precision
 ROWS = 512  # points whose candidates are compared at once
 AT_ONCE = 4096  # points whose neighbours are looked for at once: enough for speed, and few enough to tell of
 TREE_FEATURES = 10  # up to so many features trees are faster than blocks
@@ -148,6 +152,14 @@ class Search:
         return np.ascontiguousarray(vectors[:, -COMPONENTS:])
 
     @cached_property
+    def _proposals(self) -> Proposals | None:
+        """What proposes candidates; None if that would not be faster."""
+        n, d = self.points.shape
+        if sparse.issparse(self.points) or self._in_tree or (self._axes is None and float(n) * n * d <= PROPOSED):
+            return None
+        return Proposals.among(self._projected(self.points))
+
+    @cached_property
     def _engine(self) -> NearestNeighbors:
         points = self._projected(self.points)
         return NearestNeighbors(algorithm="kd_tree" if self._in_tree else "brute").fit(points)
@@ -189,14 +201,16 @@ class Search:
 
     def _find_some(self, points, count: int) -> tuple[NDArray, NDArray]:
         engine = self._engine.set_params(n_jobs=threads.count())
-        if self._axes is None:
+        if self._proposals is None:
             distance, index = engine.kneighbors(points, count)
             distance = distance.astype(float, copy=False)
             if not self._in_tree:
                 distance[distance <= _blur(points)[:, None]] = 0
             return index, distance
-        asked = min(count + EXTRA, len(self))
-        candidates = engine.kneighbors(self._projected(points), asked, return_distance=False)
+        projected, asked = self._projected(points), min(count + EXTRA, len(self))
+        candidates, unsure = self._proposals.nearest(projected, asked)
+        if unsure.any():
+            candidates[unsure] = engine.kneighbors(projected[unsure], asked, return_distance=False)
         return self._nearest_of(points, candidates, count)
 
     def _nearest_of(self, points: NDArray, candidates: NDArray, count: int) -> tuple[NDArray, NDArray]:
@@ -213,6 +227,73 @@ class Search:
 
         over_rows(work, len(points), ROWS)
         return index, distance
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Points in single precision, among which products of matrices find nearly all nearest ones."""
+
+    centre: NDArray
+    unit: float
+    """A power of two by which points are divided, so that their squares are numbers."""
+    wide: NDArray
+    """Points around the centre, with their squares as the last column, shape (n, k + 1)."""
+
+    @classmethod
+    def among(cls, points: NDArray) -> Proposals:
+        """Propose among given points."""
+        centre = points.mean(axis=0)
+        unit = power_of_two(float(np.abs(points - centre).max(initial=0)))
+        return cls(centre, unit, cls._wide(points, centre, unit))
+
+    @staticmethod
+    def _wide(points: NDArray, centre: NDArray, unit: float) -> NDArray:
+        z = ((points - centre) / points.dtype.type(unit)).astype(SINGLE)
+        return np.column_stack([z, np.einsum("ij,ij->i", z, z)])
+
+    def nearest(self, points: NDArray, count: int) -> tuple[NDArray, NDArray]:
+        """Numbers of about the nearest points in any order, and whether a point needs an exact search instead."""
+        wide = self._wide(points, self.centre, self.unit)
+        squares, wide[:, :-1], wide[:, -1] = wide[:, -1].copy(), -2 * wide[:, :-1], 1
+        index, unsure = np.zeros((len(wide), count), dtype=np.intp), np.zeros(len(wide), dtype=bool)
+
+        def work(part: slice) -> None:
+            index[part], unsure[part] = self._nearest_in_part(wide[part], squares[part], count)
+
+        over_rows(work, len(wide), ROWS)
+        return index, unsure
+
+    def _nearest_in_part(self, queries: NDArray, squares: NDArray, count: int) -> tuple[NDArray, NDArray]:
+        """Products of queries with points are squared distances without the squares of the queries.
+
+        A sample of the points gives each query a limit, which more than `count` points hardly ever miss. So few
+        numbers are left to be ordered.
+        """
+        some, share = self.wide[::SAMPLED], count / SAMPLED
+        rank = min(int(share + 4 * np.sqrt(share)) + 1, len(some) - 1)
+        limits = np.partition(queries @ some.T, rank, axis=1)[:, rank]
+        limits[limits <= (2 * BLUR - 1) * squares] = -np.inf
+        rows, columns, keys = self._below(queries, limits)
+        found = np.bincount(rows, minlength=len(queries))
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(found) - found, found)
+        shape = len(queries), max(int(found.max()), count)
+        table, numbers = np.full(shape, np.inf, dtype=SINGLE), np.zeros(shape, dtype=np.intp)
+        table[rows, place], numbers[rows, place] = keys, columns
+        best = np.argpartition(table, count - 1, axis=1)[:, :count]
+        farthest = np.take_along_axis(table, best, axis=1).max(axis=1)
+        return np.take_along_axis(numbers, best, axis=1), (found < count) | (farthest <= (2 * BLUR - 1) * squares)
+
+    def _below(self, queries: NDArray, limits: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Pairs of a query and a point below its limit, ordered by query, with their products."""
+        found = []
+        for part in gen_batches(len(self.wide), COLUMNS):
+            keys = queries @ self.wide[part].T
+            flat = np.flatnonzero(keys < limits[:, None])
+            rows, columns = np.divmod(flat, keys.shape[1])
+            found.append((rows, columns + part.start, keys.ravel()[flat]))
+        rows, columns, values = map(np.concatenate, zip(*found, strict=True))
+        order = np.argsort(rows, kind="stable")
+        return rows[order], columns[order], values[order]
 
 
 def _blur(points) -> NDArray:

@@ -26,6 +26,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.utils.extmath import randomized_svd
 
+from coxfield.graphs.cut import MOST_POINTS, CutGraph
 from coxfield.graphs.neighbours import Frame, Listed, Search, row_shares
 from coxfield.progress import progress, shares, stages
 from coxfield.utils.numbers import power_of_two
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from coxfield.graphs.neighbours import EdgeRule
+    from coxfield.graphs.neighbours import EdgeRule, Neighbours
 
 
 DENSE = 300  # points up to which all eigenpairs are computed
-MANY = 20_000  # points from which modes are computed in single precision, which takes half the time
+FEW_PARTS = 4  # of a graph, up to which products with dense columns are faster
+MANY = 1000  # points from which modes are computed in single precision, which takes half the time
 WEAKEST = (
     1e-10  # edge weights of S below it do not join parts: at the longest times of `heat` they pass no heat to speak of
 )
@@ -121,7 +123,9 @@ def _normalised(affinity: sparse.csr_array) -> tuple[sparse.csr_array, NDArray]:
     degrees = np.asarray(affinity.sum(axis=1), dtype=float).ravel()
     roots = np.sqrt(degrees)
     inverse = np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
-    walk = sparse.csr_array(affinity.multiply(inverse[:, None]).multiply(inverse[None, :]))
+    rows = np.repeat(np.arange(affinity.shape[0]), np.diff(affinity.indptr))
+    values = affinity.data * inverse[rows] * inverse[affinity.indices]
+    walk = sparse.csr_array((values, affinity.indices, affinity.indptr), shape=affinity.shape)
     size = np.linalg.norm(roots)
     if size == 0:  # no edge at all: any vector is a mode
         roots, size = np.ones_like(roots), np.sqrt(len(roots))
@@ -170,14 +174,15 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[
         return np.empty((n, 0))
     if not walk.nnz:  # every vector is a mode, and some versions of ARPACK stop at that
         return _beside(parts, count)
-    walk, parts = walk.astype(dtype), sparse.csr_array(parts, dtype=dtype)
-    across, start = sparse.csr_array(parts.T), np.random.default_rng(0).standard_normal(n).astype(dtype)
+    walk, parts = walk.astype(dtype), parts.astype(dtype)
+    parts = parts if parts.shape[1] <= FEW_PARTS else sparse.csr_array(parts)
+    across, start = parts.T, np.random.default_rng(0).standard_normal(n).astype(dtype)
+    start -= parts @ (across @ start)  # their value is not looked for; it stays away, as products keep parts apart
     space = min(n - 1, max(int(SPACE * count), LEAST_SPACE))
 
     def search(polynomial: Callable[[NDArray], NDArray]) -> tuple[NDArray, NDArray]:
         def without_parts(vector: NDArray) -> NDArray:
-            vector = vector.ravel()
-            vector = polynomial(vector - parts @ (across @ vector))  # their value here is 0, and is not looked for
+            vector = polynomial(vector.ravel())
             if step is not None:
                 step()
             return vector - parts @ (across @ vector)
@@ -442,6 +447,8 @@ class GraphSpectrum:
     """How new points join."""
     axes: Axes | None = None
     """Principal axes; None if the points have no features."""
+    cut: CutGraph | None = None
+    """The graph in which minimum cuts are looked for; None if there are too many points."""
 
 
 def spectrum_of_points(X, rules: Sequence[EdgeRule], n_modes: int, verbose: int = 0) -> GraphSpectrum:
@@ -462,7 +469,7 @@ def spectrum_of_graph(affinity: sparse.csr_array, n_modes: int, verbose: int = 0
     """A graph of the user's own."""
     with progress("modes of the graph", 1, verbose) as done, shares(done, PRODUCTS) as step:
         modes = lowest_modes(affinity, n_modes, step)
-    return GraphSpectrum(("the given graph",), (modes,), GivenWeights())
+    return GraphSpectrum(("the given graph",), (modes,), GivenWeights(), cut=CutGraph.of(affinity))
 
 
 def _spectrum(search: Search | Listed, rules: Sequence[EdgeRule], n_modes: int, verbose: int) -> GraphSpectrum:
@@ -476,7 +483,13 @@ def _spectrum(search: Search | Listed, rules: Sequence[EdgeRule], n_modes: int, 
                     modes.append(lowest_modes(rule.graph(found), n_modes, step))
                 scales.append(rule.scales(found))
     join = Joined(search, tuple(rules), tuple(scales))
-    return GraphSpectrum(tuple(rule.name for rule in rules), tuple(modes), join)
+    return GraphSpectrum(tuple(rule.name for rule in rules), tuple(modes), join, cut=_cut(rules, found))
+
+
+def _cut(rules: Sequence[EdgeRule], found: Neighbours) -> CutGraph | None:
+    """Of the first graph with one scale for all: its edges fade in gaps."""
+    source = next((k for k, rule in enumerate(rules) if rule.common), 0)
+    return CutGraph.of(rules[source].graph(found), source) if len(found.index) <= MOST_POINTS else None
 
 
 def _both(done: Callable[[float], None], whole: Callable[[float], None], size: float = 1.0) -> Callable[[float], None]:

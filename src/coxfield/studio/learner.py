@@ -214,12 +214,14 @@ class Learner:
         against = quality["suggested"] != quality["label"]
         order = np.argsort(quality["rank"])
         worst = [k for k in order if against[k] and quality["suggested_probability"][k] >= 0.5][:MOST_DOUBTFUL]
-        found = self.answer.found
-        listed = []
-        norms = np.einsum("ij,ij->i", points, points) if worst else None
-        for k in worst:
+        if not worst:
+            self.answer.doubtful.clear()
+            return
+        found, listed = self.answer.found, []
+        squares = np.einsum("ij,ij->i", points, points)
+        all_gaps = squares - 2 * (points[quality["row"][worst]] @ points.T)  # squared distances, up to a constant
+        for k, gaps in zip(worst, all_gaps, strict=True):
             row, other = int(quality["row"][k]), int(quality["suggested"][k])
-            gaps = norms - 2 * (points @ points[row])  # squared distances, up to a constant
             gaps[row] = np.inf
             near = np.argpartition(gaps, min(NEAREST, len(gaps) - 1))[:NEAREST]
             listed.append(

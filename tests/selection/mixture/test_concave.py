@@ -2,16 +2,24 @@
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_wine
 
 from coxfield.datasets import load_pima, load_synth
 from coxfield.engine.store import Labelled
 from coxfield.selection.mixture.bank import bank_of
-from coxfield.selection.mixture.concave import MEAN_PRECISION, Problem
+from coxfield.selection.mixture.concave import MEAN_PRECISION, Problem, row_log_softmax, row_softmax
 from coxfield.selection.mixture.loo_members import member_sums
 from derivatives import difference
 from mixtures import concave_problem as made
+from tolerances import assert_close
+
+
+@pytest.mark.parametrize("shape", [(50, 10), (7, 30, 2)])
+def test_logarithms_of_rows_are_those_of_scipy(shape):
+    scores = 300 * np.random.default_rng(0).normal(size=shape)
+    assert_close(row_log_softmax(scores), log_softmax(scores, axis=-1), terms=10, scale=1000.0)
+    assert_close(row_softmax(scores), softmax(scores, axis=-1), terms=10, condition=1000)
 
 
 def test_the_loss_is_the_negative_log_posterior():
