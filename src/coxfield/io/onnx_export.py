@@ -20,8 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from coxfield import LGCPClassifier, __version__
 from coxfield.estimators.scored import scores_in_parts
 from coxfield.estimators.tables import FARTHEST, TableColumns
-from coxfield.kernels.mixture import Mixture
-from coxfield.kernels.mixture_ladder import inverse
+from coxfield.kernels.mixture import Mixture, inverse
 from coxfield.utils.whole_files import whole_file
 
 try:
