@@ -21,8 +21,8 @@ from scipy.spatial import cKDTree
 from scipy.stats import norm
 
 from coxfield.geometry.window import directions
-from coxfield.kernels.sklearn_tree import free_length_scales, rescale, values_of, variance_is_free
-from coxfield.process.densities import check_in_dimension, check_kernel, variance
+from coxfield.kernels.sklearn_tree import free_length_scales, rescale, variance_is_free
+from coxfield.process.densities import check_in_dimension, check_kernel, covariances, variance
 from coxfield.process.summaries import (
     STEPS,
     check_correction,
@@ -106,7 +106,7 @@ class Objective:
 
     def at(self, kernel: Kernel, variances, factor: float) -> NDArray:
         """Values for some variances and one factor of the length scales of a kernel."""
-        along = values_of(kernel, np.zeros((1, 1)), (self.r / factor)[:, None])[0] / variance(kernel, 1)
+        along = covariances(kernel, self.r / factor) / variance(kernel, 1)
         return self.of(np.multiply.outer(variances, along))
 
 
@@ -271,7 +271,7 @@ def correlation_length(kernel: Kernel) -> float:
     r = np.geomspace(1e-6, 1e6, 1201) * float(
         np.mean([kernel.get_params()[n] for n in free_length_scales(kernel)] or 1)
     )
-    correlation = values_of(kernel, np.zeros((1, 1)), r[:, None])[0] / variance(kernel, 1)
+    correlation = covariances(kernel, r) / variance(kernel, 1)
     below = np.flatnonzero(correlation < np.exp(-1))
     if not len(below):
         raise ValueError(f"{kernel!r} does not fall to 0, so it has no length to fit: use RBF or Matern")

@@ -15,11 +15,12 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from coxfield.geometry.window import Window, check_points, integrate
-from coxfield.kernels.sklearn_tree import rescale, values_of
+from coxfield.kernels.sklearn_tree import rescale
 from coxfield.process.densities import (
     check_in_dimension,
     check_kernel,
     check_mean,
+    covariances,
     log_product_density,
     mean_at,
     variance,
@@ -176,7 +177,7 @@ class LogGaussianCoxProcess:
             Each has the `intensity` that it was drawn from, if the window is a box.
         """
         window, rng, n = Window.of(window), generator(random_state), 1 if size is None else size
-        grid = Grid.over(Window(window.sides), resolution)  # for a polygon, that of its box
+        grid = Grid.over(window.box, resolution)  # for a polygon, that of its box
         patterns = []
         with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
             for rho in self.draw_intensities(grid, n, rng):
@@ -203,7 +204,7 @@ class LogGaussianCoxProcess:
         """Expected number of points in a window: the integral of `intensity`, numerical for a mean function."""
         window = Window.of(window)
         if callable(self.mean) and not window.is_box:
-            grid = Grid.over(Window(window.sides))
+            grid = Grid.over(window.box)
             return float(self.intensity(grid.centres()) @ window.cell_volumes(grid.shape).ravel())
         if callable(self.mean):
             return integrate(self.intensity, window)
@@ -226,8 +227,7 @@ class LogGaussianCoxProcess:
         -------
         array of shape (n,)
         """
-        lags = self._points(lags)
-        return np.exp(values_of(self.kernel, np.zeros((1, lags.shape[1])), lags)[0])
+        return np.exp(covariances(self.kernel, self._points(lags)))
 
     def _points(self, points) -> NDArray:
         points = check_points(points)
@@ -235,8 +235,7 @@ class LogGaussianCoxProcess:
         return points
 
     def _warn_of_coarse(self, grid: Grid) -> None:
-        steps = np.diag(grid.spacing)
-        correlation = values_of(self.kernel, np.zeros((1, len(steps))), steps)[0] / variance(self.kernel, len(steps))
+        correlation = covariances(self.kernel, np.diag(grid.spacing)) / variance(self.kernel, len(grid.shape))
         if correlation.min() < COARSE:
             warnings.warn(
                 f"neighbouring cells of the grid {grid.shape} have a correlation of only {correlation.min():.2g}, so "
@@ -311,7 +310,7 @@ class FittedCoxProcess:
             low, high = RESOLUTIONS[window.dimension]
             wanted = CELLS_PER_LENGTH * window.lengths.max() / self.correlation_length_
             resolution = int(np.clip(np.ceil(wanted), low, high))
-        return Grid.over(Window(window.sides), resolution)
+        return Grid.over(window.box, resolution)
 
     def simulate(self, size: int | None = None, *, resolution=None, random_state=None):
         """Draw patterns of the fitted process in the window of the pattern; one, or a list of `size`."""
