@@ -83,16 +83,15 @@ class Settings:
             return self.r_max
         return longest(pattern.window, pattern.rate) / (2 if self.method == "palm" else 1)
 
+    def trend_of(self, pattern: PointPattern) -> Trend | None:
+        """The trend of the intensity, if there is one."""
+        return fit_trend(pattern, self.trend, self.covariates) if self.trend else None
 
-@dataclass(frozen=True)
-class Estimate:
-    """What was fitted to a pattern."""
-
-    kernel: Kernel
-    mean: Mean
-    trend: Trend | None
-    length_factor: float
-    reach: float
+    def process(self, pattern: PointPattern, trend: Trend | None, v: float, factor: float) -> tuple[Kernel, Mean]:
+        """Kernel and mean with this variance and this factor of the length scales, and the rate of the pattern."""
+        kernel = rescale(self.kernel, factor, v / variance(self.kernel, pattern.window.dimension))
+        half = variance(kernel, pattern.window.dimension) / 2
+        return kernel, float(np.log(pattern.rate) - half) if trend is None else ShiftedTrend(trend, half)
 
 
 @dataclass(frozen=True)
@@ -145,19 +144,15 @@ def _ratios(low: float, high: float, n: int) -> NDArray:
     return np.geomspace(low, high, n) if low < high else np.array([low])
 
 
-def estimate(pattern: PointPattern, settings: Settings) -> Estimate:
-    """Fit the trend, the covariance and the mean; see `LogGaussianCoxProcess.fit`."""
+def estimate(pattern: PointPattern, settings: Settings) -> tuple[Trend | None, float, float]:
+    """Fit the trend, the variance and the factor of the length scales; see `LogGaussianCoxProcess.fit`."""
     _check_settings(settings, pattern.window)
     _check_points(pattern)
-    kernel, window, reach = settings.kernel, pattern.window, settings.reach(pattern)
-    trend = fit_trend(pattern, settings.trend, settings.covariates) if settings.trend else None
+    kernel, reach, trend = settings.kernel, settings.reach(pattern), settings.trend_of(pattern)
     bounds = Bounds.of(kernel, reach, pattern)
     found = search(objective(pattern, settings, trend), kernel, bounds)
     _warn_of_bounds(found, kernel, reach, bounds)
-    fitted = rescale(kernel, found[1], found[0] / variance(kernel, window.dimension))
-    half = variance(fitted, window.dimension) / 2
-    mean = float(np.log(pattern.rate) - half) if trend is None else ShiftedTrend(trend, half)
-    return Estimate(fitted, mean, trend, found[1], reach)
+    return trend, *found
 
 
 def objective(pattern: PointPattern, settings: Settings, trend: Trend | None) -> Objective:
@@ -370,9 +365,8 @@ def _check_points(pattern: PointPattern) -> None:
 # How sure one can be of fitted parameters: fits of patterns that the fitted process draws, and inverted tests.
 #
 # The errors of a fit depend on the parameters, and with few points on parameters that are badly known: a fit with a
-# short
-# length draws patterns whose fits have short lengths. `invert_tests` therefore tries many values of a parameter, each
-# with patterns of its own, and keeps those that the pattern does not contradict.
+# short length draws patterns whose fits have short lengths. `invert_tests` therefore tries many values of a parameter,
+# each with patterns of its own, and keeps those that the pattern does not contradict.
 
 
 VALUES = 15  # of the variance and of the length that are tried, at even ratios
@@ -420,7 +414,7 @@ class Bootstrap:
 
 @dataclass(frozen=True, eq=False)
 class ValueTests:
-    """ValueTests of values of the variance and of the length factor, by the patterns that they draw.
+    """Tests of values of the variance and of the length factor, by the patterns that they draw.
 
     The statistic of a value is the gap between the least objective with that value and the least of all: a likelihood
     ratio, if the objective is a likelihood. Its distribution comes from patterns drawn with that value, and with the
@@ -485,8 +479,7 @@ class ValueTests:
 
 def _lattice(pattern: PointPattern, settings: Settings, factors: NDArray, variances: NDArray) -> NDArray:
     """The objective of a pattern, shape (factors, variances)."""
-    trend = fit_trend(pattern, settings.trend, settings.covariates) if settings.trend else None
-    found = objective(pattern, settings, trend)
+    found = objective(pattern, settings, settings.trend_of(pattern))
     return np.array([found.at(settings.kernel, variances, factor) for factor in factors])
 
 

@@ -15,7 +15,6 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from coxfield.geometry.window import Window, check_points, integrate
-from coxfield.kernels.sklearn_tree import rescale
 from coxfield.process.densities import (
     check_in_dimension,
     check_kernel,
@@ -38,7 +37,6 @@ from coxfield.process.fitting import (
 from coxfield.process.goodness import Envelope, Residuals, envelope, residuals
 from coxfield.process.poisson import draw_from
 from coxfield.process.posterior import Posterior, latent_posterior
-from coxfield.process.trend import ShiftedTrend, Trend
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
 
@@ -50,6 +48,7 @@ if TYPE_CHECKING:
     from coxfield.estimators.supervised import LGCPClassifier
     from coxfield.process.densities import Mean
     from coxfield.process.pattern import Pattern, PointPattern
+    from coxfield.process.trend import Trend
 
 COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
 CELLS_PER_LENGTH = 5  # of a simulation: the correlation of neighbouring cells is then above 0.8
@@ -271,8 +270,9 @@ class FittedCoxProcess:
     @classmethod
     def of(cls, pattern: PointPattern, settings: Settings) -> FittedCoxProcess:
         """Fit a pattern."""
-        found = estimate(pattern, settings)
-        return cls(pattern, found.kernel, found.mean, settings, found.trend, found.length_factor, found.reach)
+        trend, v, factor = estimate(pattern, settings)
+        process = settings.process(pattern, trend, v, factor)
+        return cls(pattern, *process, settings, trend, factor, settings.reach(pattern))
 
     @property
     def process_(self) -> LogGaussianCoxProcess:
@@ -389,9 +389,7 @@ class FittedCoxProcess:
 
     def _changed(self, v: float, factor: float) -> FittedCoxProcess:
         """The same rate or trend with another variance and another factor of the length scales."""
-        given = self.settings.kernel
-        kernel = rescale(given, factor, v / variance(given, self.pattern.window.dimension))
-        mean = np.log(self.pattern.rate) - v / 2 if self.trend_ is None else ShiftedTrend(self.trend_, v / 2)
+        kernel, mean = self.settings.process(self.pattern, self.trend_, v, factor)
         return replace(self, kernel_=kernel, mean_=mean)
 
     def envelope(self, statistic="pcf", n: int = 199, *, level: float = 0.95, r=None, random_state=None) -> Envelope:
