@@ -20,7 +20,7 @@ from coxfield.kernels.sklearn_tree import rescale
 from coxfield.process.densities import check_in_dimension, check_kernel, covariances, variance
 from coxfield.process.fields import Grid, Intensity, covariance_on, embed
 from coxfield.process.fitting import correlation_length
-from coxfield.process.poisson import draw_from
+from coxfield.process.pattern import draw_from
 from coxfield.process.summaries import (
     STEPS,
     Summary,
@@ -65,12 +65,8 @@ class Fitted(Protocol):
         """Draw patterns."""
 
 
-class FittedIntensity(Protocol):
+class FittedIntensity(Fitted, Protocol):
     """What the residuals of a fitted process depend on."""
-
-    @property
-    def pattern(self) -> PointPattern:
-        """What it was fitted to."""
 
     @property
     def kernel_(self) -> Kernel:
@@ -343,8 +339,7 @@ class FittedPermanental:
         drawn = []
         for _ in range(size):
             rho = self.pattern.rate / self.n_fields_ * (embedding.draw(self.n_fields_, rng) ** 2).sum(axis=0)
-            found = draw_from(Intensity(grid, rho), rng)
-            drawn.append(found if window.is_box else found.clipped(window))
+            drawn.append(draw_from(Intensity(grid, rho), rng, window=window))
         return drawn
 
 

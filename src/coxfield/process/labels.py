@@ -19,7 +19,7 @@ from coxfield.kernels.sklearn_tree import values_of
 from coxfield.process.densities import MOST_SUBSETS, subset_log_densities, subsets
 from coxfield.process.fields import Grid
 from coxfield.process.lgcp import LogGaussianCoxProcess
-from coxfield.process.poisson import check_gamma
+from coxfield.process.pattern import check_gamma
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
 

@@ -35,7 +35,7 @@ from coxfield.process.fitting import (
     of_difference,
 )
 from coxfield.process.goodness import Envelope, Residuals, envelope, residuals
-from coxfield.process.poisson import draw_from
+from coxfield.process.pattern import draw_from
 from coxfield.process.posterior import Posterior, latent_posterior
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
@@ -180,8 +180,7 @@ class LogGaussianCoxProcess:
         patterns = []
         with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
             for rho in self.draw_intensities(grid, n, rng):
-                pattern = draw_from(rho, rng, most_points)
-                patterns.append(pattern if window.is_box else pattern.clipped(window))
+                patterns.append(draw_from(rho, rng, most_points, window))
                 done(1)
         return patterns[0] if size is None else patterns
 
