@@ -113,10 +113,6 @@ def log_product_density(points, kernel: Kernel, mean: Mean = 0.0) -> float:
         Stationary.
     mean : float or function of points of shape (n, d)
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF

@@ -134,10 +134,6 @@ def envelope(
     r : array, optional
         Distances; default: those of the summary of the pattern, 64 of them.
     random_state : int, RandomState instance, numpy Generator or None
-
-    Returns
-    -------
-    Envelope
     """
     if not callable(statistic) and statistic not in SUMMARIES:
         raise ValueError(f"statistic must be one of {', '.join(SUMMARIES)}, or a function; got {statistic!r}")

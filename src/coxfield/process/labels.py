@@ -75,10 +75,6 @@ def label_distribution(processes, points) -> LabelDistribution:
         One process per class; classes are numbered in the order given.
     points : array of shape (N, d)
 
-    Returns
-    -------
-    LabelDistribution
-
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -264,10 +260,6 @@ def interference(distribution: Callable[[np.ndarray], LabelDistribution], points
     others : array of shape (M, d)
         x*, the points whose labels are summed out.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     Gaussian process classification meets the condition, classification with Cox processes does not:
@@ -300,10 +292,6 @@ def gp_classifier_prior(kernel: Kernel, points) -> LabelDistribution:
     ----------
     kernel : scikit-learn kernel
     points : array of shape (N, d), N at most 3
-
-    Returns
-    -------
-    LabelDistribution
 
     Examples
     --------

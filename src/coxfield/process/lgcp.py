@@ -116,10 +116,6 @@ class LogGaussianCoxProcess:
             Covariates of a log-linear intensity, fitted first by Poisson likelihood; "x" and "y" are coordinates.
         covariates : Covariates, or mapping name -> function of points
 
-        Returns
-        -------
-        FittedCoxProcess
-
         Warns
         -----
         FitWarning
@@ -325,12 +321,7 @@ class FittedCoxProcess:
         return FittedCoxProcess.of(pattern, self.settings)
 
     def bootstrap(self, n: int = 99, *, random_state=None) -> Bootstrap:
-        """Draw n patterns of the fitted process and fit each: how far the estimates are from what was put in.
-
-        Returns
-        -------
-        Bootstrap
-        """
+        """Draw n patterns of the fitted process and fit each: how far the estimates are from what was put in."""
         n, rng = whole_number("n", n, least=2), generator(random_state)
         estimates: list[list[float]] = []
         with progress(f"{n} fits", n, None, "fewer patterns take less time") as done:

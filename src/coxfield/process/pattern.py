@@ -79,10 +79,6 @@ class PointPattern:
             What to do with points outside of the window.
         unit : str
             Name of the unit of length.
-
-        Returns
-        -------
-        PointPattern
         """
         if outside not in ("raise", "drop"):
             raise ValueError(f"outside must be 'raise' or 'drop', got {outside!r}")
@@ -109,10 +105,6 @@ class PointPattern:
             Column of the marks.
         **how
             `window`, `outside` and `unit`, as for `from_points`.
-
-        Returns
-        -------
-        PointPattern
 
         Examples
         --------
@@ -209,10 +201,6 @@ class PointPattern:
         ----------
         ax : matplotlib Axes, optional
             With a 3d projection for points in space.
-
-        Returns
-        -------
-        matplotlib Axes
         """
         from coxfield.plotting.processes import plot_pattern
 
@@ -257,10 +245,6 @@ def poisson_process(
     bound : float
         Needed for a function: a number that it does not exceed anywhere in the window.
     random_state : int, RandomState instance, numpy Generator or None
-
-    Returns
-    -------
-    PointPattern
 
     Examples
     --------

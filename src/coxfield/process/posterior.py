@@ -127,10 +127,6 @@ def latent_posterior(
     random_state : int, RandomState instance, numpy Generator or None
         Of these draws.
 
-    Returns
-    -------
-    Posterior
-
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF

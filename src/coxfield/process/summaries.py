@@ -111,10 +111,6 @@ def pair_correlation(
     types : pair of marks, optional
         The correlation between points of two types, instead of among all points.
 
-    Returns
-    -------
-    Summary
-
     Examples
     --------
     >>> from coxfield.process import poisson_process

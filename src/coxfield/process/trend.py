@@ -101,10 +101,6 @@ def fit_trend(pattern: PointPattern, names, covariates=None) -> Trend:
         Covariates; "x", "y" and "z" are coordinates if no covariate has that name.
     covariates : Covariates, or mapping name -> function of points, optional
 
-    Returns
-    -------
-    Trend
-
     Examples
     --------
     >>> from coxfield.process import poisson_process
