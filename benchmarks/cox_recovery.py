@@ -16,13 +16,17 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from scipy import fft
 from sklearn.gaussian_process.kernels import Matern
 
 from coxfield.process import FitWarning, LogGaussianCoxProcess
+from coxfield.process.fitting import Bounds, Settings, contrast, search
+from coxfield.process.summaries import STOYAN, Pairs, sphere_size
 from coxfield.progress import SlowWarning
 
 RESULTS = Path(__file__).parent / "results" / "cox_recovery.jsonl"
@@ -39,6 +43,7 @@ METHODS = {
     "composite": {"method": "composite"},
 }
 NAMES = ("variance", "scale", "mean")
+GRID_OF_R = "contrast pcf, grid of R"  # compared with spatstat's contrast with the pair correlation
 KERNEL = Matern(1.0, nu=0.5)
 SEED = 7402611  # nobody had seen a pattern of it when the defaults were chosen
 OTHERS = 1  # added to the seed for the patterns of the intervals
@@ -78,7 +83,34 @@ def by_coxfield(name, numbers):
     for number in numbers:
         pattern = pattern_of(name, number)
         fits = {method: fitted(pattern, how) for method, how in METHODS.items()}
-        yield {method: short([fit.variance_, fit.length_factor_, fit.mean_]) for method, fit in fits.items()}
+        found = {method: short([fit.variance_, fit.length_factor_, fit.mean_]) for method, fit in fits.items()}
+        yield found | {GRID_OF_R: short(on_the_grid_of_r(pattern))}
+
+
+def on_the_grid_of_r(pattern):
+    """Minimum contrast with the pair correlation as spatstat has it from `density` of R before 4.4.
+
+    Distances are shared among 1,024 nodes, and the kernel is taken at steps that are shorter than those of the nodes by
+    1/2047, without being normalized again. So the pair correlation is too large by 1/2046.
+    """
+    reach = Settings(KERNEL).reach(pattern)
+    pairs = Pairs.of(pattern, np.linspace(0, reach, 513)[1:], None, None, None)
+    n, h = 1024, STOYAN * pairs.spacing
+    low, high = -4 * h / np.sqrt(5), reach + 4 * h / np.sqrt(5)
+    nodes, sums = np.linspace(low, high, n), np.zeros(2 * n)
+    for d, weights in pairs.blocks(reach + h):
+        places = (d - low) / (nodes[1] - nodes[0])
+        first = places.astype(int)
+        sums += np.bincount(first, weights * (first + 1 - places), 2 * n)
+        sums += np.bincount(first + 1, weights * (places - first), 2 * n)
+    lags = np.linspace(0, 2 * (high - low), 2 * n)
+    lags[n + 1 :] = lags[n - 1 : 0 : -1]
+    kernel = 0.75 / h * np.maximum(1 - (lags / h) ** 2, 0)
+    smooth = fft.irfft(fft.rfft(sums) * fft.rfft(kernel), 2 * n)[:n]
+    curve = np.interp(pairs.r, nodes, smooth) / sphere_size(pairs.r, 2)
+    aim = contrast(pairs.r, curve, Settings(KERNEL), 2, reach / 1000)
+    variance, length = search(aim, KERNEL, Bounds.of(KERNEL, reach, pattern))
+    return [variance, length, np.log(len(pattern)) - variance / 2]
 
 
 def by_spatstat(name, numbers):
@@ -187,23 +219,65 @@ def gaps(estimates, truth):
     return np.column_stack([logs, values[:, 2] - truth[2]])
 
 
-def cell(ours, theirs):
-    """Median and root mean square of errors; that of spatstat on the same patterns, and how far apart they are.
+@dataclass(frozen=True)
+class Comparison:
+    """Errors of coxfield in one cell of the table, beside those of spatstat on the same patterns."""
 
-    The last number is the mean of the paired differences of squared errors in units of its standard error: above 2,
-    spatstat is better by more than chance.
-    """
-    rmse = np.sqrt((ours**2).mean())
-    text = f"{np.median(ours):+.2f}, {rmse:.2f} ± {(ours**2).std() / np.sqrt(len(ours)) / (2 * rmse):.2f}"
-    if theirs is None:
-        return text
-    theirs = theirs[: len(ours)]
-    same = ours[: len(theirs)]
-    kept = np.isfinite(theirs)
-    apart = (same**2 - theirs**2)[kept]
-    z = apart.mean() / (apart.std(ddof=1) / np.sqrt(len(apart)))
-    own, other = (np.sqrt((some[kept] ** 2).mean()) for some in (same, theirs))
-    return f"{text}; {own:.2f} / {other:.2f}, {z:+.1f}"
+    ours: np.ndarray
+    theirs: np.ndarray
+    """NaN for patterns that spatstat has not fitted."""
+
+    @property
+    def beside(self):
+        """The patterns that both have fitted; none if there are too few for a comparison."""
+        both = np.flatnonzero(np.isfinite(self.theirs))
+        return (self.ours[both], self.theirs[both]) if len(both) > 1 else None
+
+    @staticmethod
+    def root(errors):
+        """Root mean square, and its standard error."""
+        root = np.sqrt((errors**2).mean())
+        return root, (errors**2).std(ddof=1) / np.sqrt(len(errors)) / (2 * root)
+
+    @property
+    def lead(self):
+        """By how much of spatstat's root mean square error ours is larger, and its standard error over patterns."""
+        ours, theirs = self.beside
+        own, other = self.root(ours)[0], self.root(theirs)[0]
+        parts = (ours / own) ** 2 - (theirs / other) ** 2
+        return own / other - 1, own / other * parts.std(ddof=1) / np.sqrt(len(parts)) / 2
+
+    def __str__(self):
+        text = f"{np.median(self.ours):+.2f}, {' ± '.join(f'{value:.2f}' for value in self.root(self.ours))}"
+        if self.beside is None:
+            return text
+        return f"{text}; {self.root(self.beside[1])[0]:.2f}, {self.lead[0]:+.2%} ± {self.lead[1]:.2%}"
+
+
+def compared(records):
+    """Comparisons of variance, length and mean by setting and method."""
+    found = {}
+    for name in SETTINGS:
+        ours, theirs = (records[name][program] for program in ("coxfield", "spatstat"))
+        for method in (*METHODS, GRID_OF_R) if ours else ():
+            peer = "contrast pcf" if method == GRID_OF_R else method
+            own = gaps([ours[k][method] for k in sorted(ours)], truth_of(name))
+            other = gaps([theirs.get(k, {}).get(peer) for k in sorted(ours)], truth_of(name))
+            found[name, method] = [Comparison(own[:, k], other[:, k]) for k in range(3)]
+    return found
+
+
+def verdict(comparisons):
+    """Median difference of estimates; how often either is better by two standard errors; the most that spatstat is."""
+    gaps = np.concatenate([np.abs(ours - theirs) for ours, theirs in (some.beside for some in comparisons)])
+    leads = np.array([some.lead for some in comparisons])
+    behind = [some for some in comparisons if some.lead[0] > 2 * some.lead[1]]
+    counts = f"{np.median(gaps):.1g} | {len(leads)} | {(leads[:, 0] < -2 * leads[:, 1]).sum()} | {len(behind)}"
+    if not behind:
+        return f"{counts} | "
+    most = max(behind, key=lambda some: some.lead[0])
+    (own, error), (other, _) = (most.root(errors) for errors in most.beside)
+    return f"{counts} | {most.lead[0]:.2%} ± {most.lead[1]:.2%}, {(own - other) / error:.2f} standard errors"
 
 
 def render(records):
@@ -212,14 +286,18 @@ def render(records):
         "| setting | method | patterns | with spatstat | variance | length | mean |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name in SETTINGS:
-        ours, theirs = (records[name][program] for program in ("coxfield", "spatstat"))
-        for method in METHODS if ours else ():
-            own = gaps([ours[k][method] for k in sorted(ours)], truth_of(name))
-            other = gaps([theirs[k][method] for k in sorted(theirs)], truth_of(name)) if len(theirs) > 1 else None
-            cells = [cell(own[:, k], None if other is None else other[:, k]) for k in range(3)]
-            both = 0 if other is None else int(np.isfinite(other).all(axis=1).sum())
-            lines.append(f"| {name} | {method} | {len(own)} | {both} | {' | '.join(cells)} |")
+    cells = compared(records)
+    for (name, method), row in cells.items():
+        both = int(np.isfinite([some.theirs for some in row]).all(axis=0).sum())
+        lines.append(f"| {name} | {method} | {len(row[0].ours)} | {both} | {' | '.join(map(str, row))} |")
+    lines += [
+        "",
+        "| method | median difference | comparisons | coxfield is better | spatstat is better | by at most |",
+        "|---|---|---|---|---|---|",
+    ]
+    for method in (*METHODS, GRID_OF_R):
+        beside = [some for (_, which), row in cells.items() if which == method for some in row if some.beside]
+        lines += [f"| {method} | {verdict(beside)} |"] if beside else []
     lines += [
         "",
         "| setting | intervals of 90 % | patterns | variance | length | mean | an open end |",

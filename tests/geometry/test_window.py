@@ -18,6 +18,7 @@ from coxfield.geometry.window import (
     gauss_legendre,
     integrate,
 )
+from patterns import CORNERS, ELL
 from tolerances import assert_close
 
 
@@ -87,11 +88,6 @@ def test_a_flat_array_is_points_on_the_line():
     assert check_points([[1, 2]]).dtype == float
 
 
-ELL = PolygonWindow(
-    [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)], [[(0.2, 0.2), (0.6, 0.2), (0.6, 0.6), (0.2, 0.6)]]
-)
-
-
 def cut_ell(h):
     """|A ∩ (A + h)| of the ell without its hole, as three unit squares that meet three unit squares."""
     corners = np.array([(0, 0), (1, 0), (0, 1)])
@@ -103,6 +99,7 @@ def test_a_polygon_with_a_hole_has_an_area_a_boundary_and_an_inside():
     assert ELL.contains([[0.5, 1.5], [1.5, 1.5], [0.4, 0.4], [2.0, 1.0]]).tolist() == [True, False, False, True]
     assert_close(ELL.boundary_distance([[1.5, 0.5], [0.1, 0.4]]), np.array([0.5, 0.1]), scale=1.0)
     assert not ELL.is_box
+    assert ELL.box == Window([(0, 2), (0, 2)])
     assert PolygonWindow(ELL.geometry) == ELL
     with pytest.raises(ValueError, match=r"the point \[0.4, 0.4\] and 1 more of 3 points lie outside of the window of"):
         ELL.check_inside([[0.4, 0.4], [1.0, 0.5], [1.5, 1.5]])
@@ -110,9 +107,8 @@ def test_a_polygon_with_a_hole_has_an_area_a_boundary_and_an_inside():
 
 @pytest.mark.parametrize("count", [50, EXACT + 1])
 def test_the_set_covariance_of_a_polygon(count):
-    solid = PolygonWindow([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])
     lags = np.random.default_rng(0).uniform(-0.5, 0.5, (count, 2))
-    found = solid.set_covariance(lags)
+    found = PolygonWindow(CORNERS).set_covariance(lags)
     naive = np.array([cut_ell(h) for h in lags])
     if count <= EXACT:
         assert_close(found, naive, terms=100, scale=4.0)

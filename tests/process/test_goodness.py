@@ -7,7 +7,6 @@ from sklearn.gaussian_process.kernels import RBF
 from coxfield.process import (
     LogGaussianCoxProcess,
     PointPattern,
-    Window,
     envelope,
     fit_permanental,
     pair_correlation,
@@ -15,10 +14,10 @@ from coxfield.process import (
     third_order,
 )
 from coxfield.process.goodness import global_envelope
+from patterns import SQUARE, assert_mean, cox
 from tolerances import assert_close
 
-SQUARE = Window([(0, 1), (0, 1)])
-TRUTH = LogGaussianCoxProcess(1.0 * RBF(0.08), np.log(150) - 0.5)
+TRUTH = cox(150, 1.0 * RBF(0.08))
 PATTERN = TRUTH.sample(SQUARE, resolution=64, random_state=2)
 FIT = LogGaussianCoxProcess.fit(PATTERN, RBF(1.0))
 
@@ -113,8 +112,7 @@ def test_the_third_order_statistic_of_a_cox_process_is_1():
         # With the true intensity in all places there is no ratio, and so no bias.
         factor = inner * n * (n - 1) / (150**3 * np.array([(1 - 2 * t) ** 2 for t in r]))
         estimates.append(np.nan_to_num(third_order(pattern, g, r).values) * factor)
-    error = np.std(estimates, axis=0, ddof=1) / np.sqrt(40)
-    assert (np.abs(np.mean(estimates, axis=0) - 1) <= 4 * error).all()
+    assert_mean(estimates, 1.0)
 
 
 def test_a_permanental_process_has_its_pair_correlation():
@@ -125,9 +123,8 @@ def test_a_permanental_process_has_its_pair_correlation():
         n = len(pattern)
         g = pair_correlation(pattern, r, bandwidth=0.01, correction="translation", divisor="d")
         estimates.append(g.values * n * (n - 1) / len(PATTERN) ** 2)
-    error = np.std(estimates, axis=0, ddof=1) / np.sqrt(80)
     # Smoothing over 0.01 changes a curve of curvature g'' by g'' h^2 / 10, below 0.01 here.
-    assert (np.abs(np.mean(estimates, axis=0) - fit.pair_correlation(r)) <= 4 * error + 0.01).all()
+    assert_mean(estimates, fit.pair_correlation(r), 0.01)
 
 
 def test_what_envelopes_refuse():

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
-from coxfield.process import FitWarning, LogGaussianCoxProcess, Window, poisson_process
+from coxfield.process import FitWarning, LogGaussianCoxProcess, poisson_process
 from coxfield.process.fitting import VALUES, Settings, ValueTests, _ends
+from patterns import SQUARE, cox
 from tolerances import assert_close
 
-SQUARE = Window([(0, 1), (0, 1)])
 FIXED = Matern(0.1, "fixed", nu=1.5)
 
 
 def drawn(v, n, rng, rate=80):
-    process = LogGaussianCoxProcess(v * Matern(0.1, nu=1.5), np.log(rate) - v / 2)
-    return process.sample(SQUARE, resolution=32, size=n, random_state=rng)
+    return cox(rate, v * Matern(0.1, nu=1.5)).sample(SQUARE, resolution=32, size=n, random_state=rng)
 
 
 def test_tests_without_a_nuisance_hold_their_level():
@@ -41,9 +40,7 @@ def test_ends_are_where_smoothed_p_values_cross():
 
 
 def test_a_clustered_pattern_bounds_its_parameters():
-    pattern = LogGaussianCoxProcess(2.0 * Matern(0.05, nu=1.5), np.log(300) - 1).sample(
-        SQUARE, resolution=64, random_state=3
-    )
+    pattern = cox(300, 2.0 * Matern(0.05, nu=1.5)).sample(SQUARE, resolution=64, random_state=3)
     fit = LogGaussianCoxProcess.fit(pattern, Matern(nu=1.5))
     found = fit.intervals(0.9, 19, random_state=0)
     assert list(found) == list(fit.estimates_)

@@ -2,7 +2,6 @@
 
 import itertools
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
@@ -27,6 +26,10 @@ BIRDS = LogGaussianCoxProcess(0.6 * RBF(0.5), mean=lambda x: -0.5 * x[:, 0])
 POINTS = np.array([[0.27], [0.39], [0.95], [1.58]])
 
 
+def labellings(n_classes, n):
+    return itertools.product(range(n_classes), repeat=n)
+
+
 def log_numerator(processes, points, y):
     return sum(p.log_product_density(points[np.array(y) == i]) for i, p in enumerate(processes))
 
@@ -34,15 +37,15 @@ def log_numerator(processes, points, y):
 @pytest.mark.parametrize("processes", [[CATS, DOGS], [CATS, DOGS, BIRDS], [CATS]])
 def test_limit_is_the_papers_by_enumeration(processes):
     found = label_distribution(processes, POINTS).probabilities
-    labellings = list(itertools.product(range(len(processes)), repeat=4))
-    logs = np.array([log_numerator(processes, POINTS, y) for y in labellings])
+    every = list(labellings(len(processes), 4))
+    logs = np.array([log_numerator(processes, POINTS, y) for y in every])
     weights = np.exp(logs)
     # A weight is the exponential of a sum of 4 + 16 numbers.
-    how = {"terms": 20 + len(labellings), "condition": 1 + np.abs(logs).max()}
+    how = {"terms": 20 + len(every), "condition": 1 + np.abs(logs).max()}
     assert found.shape == (len(processes),) * 4
-    for y, weight in zip(labellings, weights, strict=True):
+    for y, weight in zip(every, weights, strict=True):
         assert_close(found[y], weight / weights.sum(), **how)
-    assert_close(found.sum(), 1.0, terms=len(labellings))
+    assert_close(found.sum(), 1.0, terms=len(every))
     assert_close(np.exp(log_superposition_density(processes, POINTS)), weights.sum(), **how)
 
 
@@ -87,10 +90,6 @@ def test_what_cannot_be_enumerated_is_refused():
 WINDOW = (0, 2)
 GRID = Grid.over(WINDOW, 64)
 SEEN = GRID.centres()[[8, 12, 30, 50]]  # at centres, so that brute force knows their intensities
-
-
-def labellings(n_classes, n):
-    return itertools.product(range(n_classes), repeat=n)
 
 
 def brute_force(processes, points, gamma, n_samples, rng):
@@ -206,7 +205,7 @@ def test_gp_classifier_prior_is_the_probability_of_orthants():
     X = np.array([[0.0, 0.0], [0.5, 0.1], [0.2, 0.9]])
     kernel = 2.0 * RBF(0.8)
     found = gp_classifier_prior(kernel, X).probabilities
-    for y in product(range(2), repeat=3):
+    for y in labellings(2, 3):
         signs = 2 * np.array(y) - 1
         covariance = (kernel(X) + np.eye(3)) * np.outer(signs, signs)
         assert_close(found[y], orthant_probability(covariance), terms=9, condition=np.linalg.cond(covariance))

@@ -4,21 +4,12 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from coxfield.process import (
-    Grid,
-    LogGaussianCoxProcess,
-    PointPattern,
-    PolygonWindow,
-    Window,
-    latent_posterior,
-    poisson_process,
-    posterior,
-)
+from coxfield.process import Grid, PointPattern, PolygonWindow, latent_posterior, poisson_process, posterior
 from coxfield.process.posterior import _Problem
+from patterns import SQUARE, cox
 from tolerances import assert_close
 
-SQUARE = Window([(0, 1), (0, 1)])
-PROCESS = LogGaussianCoxProcess(1.0 * Matern(0.2, nu=1.5), np.log(120) - 0.5)
+PROCESS = cox(120, 1.0 * Matern(0.2, nu=1.5))
 PATTERN = PROCESS.sample(SQUARE, resolution=64, random_state=1)
 GRID = Grid.over(SQUARE, 16)
 
@@ -117,7 +108,7 @@ def test_without_points_the_posterior_knows_only_that():
 
 def test_outside_of_a_polygon_the_prior_remains():
     ell = PolygonWindow([(0, 0), (1, 0), (1, 0.25), (0.25, 0.25), (0.25, 1), (0, 1)])
-    process = LogGaussianCoxProcess(1.0 * RBF(0.05), np.log(300) - 0.5)
+    process = cox(300, 1.0 * RBF(0.05))
     found = latent_posterior(process, process.sample(ell, resolution=64, random_state=0), Grid.over(SQUARE, 16))
     assert found.inside.sum() == 16 * 4 + 12 * 4
     assert abs(found.log_sd[-1, -1] - 1) < 1e-6

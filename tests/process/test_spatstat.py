@@ -61,8 +61,7 @@ def test_minimum_contrast_of_the_same_curve_is_that_of_spatstat(oracle, redwood)
         r, observed = oracle[r], oracle[observed]
         objective = contrast(r, observed, Settings(kernel, statistic=statistic), 2, r[-1] / 1000)
         found = search(objective, kernel, Bounds.of(kernel, r[-1], redwood))
-        # The integral inside K is a sum of trapezoids here; an adaptive rule there. The pair correlation has none.
-        np.testing.assert_allclose(found, oracle[statistic], rtol=1e-5 if statistic == "pcf" else 1e-3)
+        np.testing.assert_allclose(found, oracle[statistic], rtol=1e-5)
 
 
 def test_the_whole_fit_is_near_that_of_spatstat(oracle, redwood):

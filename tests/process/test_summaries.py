@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from coxfield.process import (
-    LogGaussianCoxProcess,
     PointPattern,
-    PolygonWindow,
     Window,
     j_function,
     k_function,
@@ -22,12 +20,10 @@ from coxfield.process import (
     superpose,
 )
 from coxfield.process.summaries import circle_shares, close_pairs
+from patterns import ELL, SQUARE, assert_mean, circle, cox
 from tolerances import assert_close
 
 BOX = Window([(0, 1.5), (0, 1)])
-ELL = PolygonWindow(
-    [(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)], [[(0.2, 0.2), (0.6, 0.2), (0.6, 0.6), (0.2, 0.6)]]
-)
 CUBE = Window([(0, 1), (0, 1), (0, 2)])
 R = np.array([0.02, 0.05, 0.1, 0.15, 0.2])
 
@@ -39,8 +35,7 @@ def weight(window, correction, x, y):
         return 1.0
     if correction == "translation":
         return window.volume / window.set_covariance([y - x])[0]
-    angles = 2 * np.pi * (np.arange(20000) + 0.5) / 20000
-    return 1 / window.contains(x + d * np.stack([np.cos(angles), np.sin(angles)], axis=1)).mean()
+    return 1 / window.contains(x + d * circle(20000)).mean()
 
 
 def naive(pattern, correction, h, divisor):
@@ -102,8 +97,7 @@ def _flat(blocks):
 
 @given(st.floats(0, 1.5), st.floats(0, 1), st.floats(1e-3, 3))
 def test_circles_lie_in_a_box_as_much_as_a_walk_says(x, y, radius):
-    angles = 2 * np.pi * (np.arange(4000) + 0.5) / 4000
-    walk = BOX.contains([x, y] + radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)).mean()
+    walk = BOX.contains([x, y] + radius * circle(4000)).mean()
     found = circle_shares(BOX, np.array([[x, y]]), np.array([radius]))[0]
     assert abs(found - walk) <= 9 / 4000  # eight cuts at most, each within a step
 
@@ -126,12 +120,10 @@ def estimates(name, correction, n):
     [("box", "translation"), ("box", "isotropic"), ("ell", "translation"), ("cube", "translation")],
 )
 def test_poisson_patterns_have_the_pair_correlation_1_and_the_k_of_a_ball(name, correction):
-    n = 200
-    found, g, k = estimates(name, correction, n)
+    found, g, k = estimates(name, correction, 200)
     whole = g.bandwidth < R  # nearer to 0 the kernel reaches beyond it
-    errors = found.std(axis=0, ddof=1) / np.sqrt(n)
-    assert (np.abs(found[:, 0].mean(axis=0) - 1) <= 4 * errors[0])[whole].all()
-    assert (np.abs(found[:, 1].mean(axis=0) - k.poisson) <= 4 * errors[1]).all()
+    assert_mean(found[:, 0, whole], 1.0)
+    assert_mean(found[:, 1], k.poisson)
 
 
 def test_the_standard_errors_of_a_poisson_process_are_those_of_simulation():
@@ -160,11 +152,11 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.parametrize("window", [Window([(0, 1), (0, 1)]), ELL], ids=["box", "ell"])
+@pytest.mark.parametrize("window", [SQUARE, ELL], ids=["box", "ell"])
 def test_a_log_gaussian_cox_process_has_the_pair_correlation_exp_c(name, window):
     variance, kernel = SETTINGS[name]
     rate, n, h = 200.0, 100, 0.02
-    process = LogGaussianCoxProcess(variance * kernel, np.log(rate) - variance / 2)
+    process = cox(rate, variance * kernel)
     estimates = []
     for pattern in process.sample(window, size=n, resolution=256 if window is ELL else 128, random_state=11):
         g = pair_correlation(pattern, R, bandwidth=h, divisor="d", correction="translation")
@@ -173,9 +165,8 @@ def test_a_log_gaussian_cox_process_has_the_pair_correlation_exp_c(name, window)
     offsets = np.linspace(-h, h, 401)[1:-1]
     smooth = 0.75 / h * (1 - (offsets / h) ** 2) * (offsets[1] - offsets[0])
     theory = np.array([smooth @ process.pair_correlation(np.abs(r + offsets)) for r in R])
-    mean, error = np.mean(estimates, axis=0), np.std(estimates, axis=0, ddof=1) / np.sqrt(n)
-    assert (np.abs(mean - theory) <= 4 * error).all()
-    assert mean[0] > 1.2
+    assert_mean(estimates, theory)
+    assert np.mean(estimates, axis=0)[0] > 1.2
 
 
 def test_a_varying_intensity_is_divided_out():
@@ -183,12 +174,11 @@ def test_a_varying_intensity_is_divided_out():
     slope = lambda x: 400 * x[:, 0] + 20  # noqa: E731
     raw, divided = [], []
     for _ in range(n):
-        pattern = poisson_process(slope, [(0, 1), (0, 1)], bound=420, random_state=rng)
+        pattern = poisson_process(slope, SQUARE, bound=420, random_state=rng)
         raw.append(pair_correlation(pattern, R[1:]).values)
         divided.append(pair_correlation(pattern, R[1:], intensity=slope).values)
-    error = np.std(divided, axis=0, ddof=1) / np.sqrt(n)
     # Weights that add up to the window make a ratio, whose bias is of the order of 1 / n of the points: 1 / 200.
-    assert (np.abs(np.mean(divided, axis=0) - 1) <= 4 * error + 1 / 200).all()
+    assert_mean(divided, 1.0, 1 / 200)
     assert (np.mean(raw, axis=0) > 1.2).all()
 
 
@@ -220,19 +210,17 @@ def test_cross_summaries_are_those_between_types():
 def test_j_is_1_for_poisson_and_less_for_clusters():
     rng, n = np.random.default_rng(0), 100
     r = np.linspace(0.01, 0.06, 6)
-    flat = [j_function(poisson_process(150.0, [(0, 1), (0, 1)], random_state=rng), r).values for _ in range(n)]
-    error = np.std(flat, axis=0, ddof=1) / np.sqrt(n)
+    flat = [j_function(poisson_process(150.0, SQUARE, random_state=rng), r).values for _ in range(n)]
     # A ratio of estimates from 150 points has a bias of the order of their relative variance.
-    assert (np.abs(np.mean(flat, axis=0) - 1) <= 4 * error + 2 / 150).all()
-    process = LogGaussianCoxProcess(1.5 * RBF(0.1), np.log(150) - 0.75)
-    clustered = j_function(process.sample([(0, 1), (0, 1)], resolution=64, random_state=0), r)
+    assert_mean(flat, 1.0, 2 / 150)
+    clustered = j_function(cox(150, 1.5 * RBF(0.1)).sample(SQUARE, resolution=64, random_state=0), r)
     assert (clustered.values[2:] < 0.8).all()
     with pytest.raises(ValueError, match="no band in closed form: draw an envelope"):
         clustered.band()
 
 
 def test_j_counts_places_one_by_one():
-    pattern = poisson_process(80.0, [(0, 1), (0, 1)], random_state=4)
+    pattern = poisson_process(80.0, SQUARE, random_state=4)
     r = np.array([0.03, 0.07])
     grid = (np.stack(np.meshgrid(np.arange(64), np.arange(64), indexing="ij"), axis=-1).reshape(-1, 2) + 0.5) / 64
     for value, at in zip(j_function(pattern, r).values, r, strict=True):
@@ -246,7 +234,7 @@ def test_j_counts_places_one_by_one():
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_summaries_need_pairs(n):
-    pattern = PointPattern(np.full((n, 2), 0.5), [(0, 1), (0, 1)])
+    pattern = PointPattern(np.full((n, 2), 0.5), SQUARE)
     for summary in (pair_correlation, k_function, l_function, j_function):
         with pytest.raises(ValueError, match=f"needs at least 2 points, but the pattern has {n}: give more"):
             summary(pattern)
@@ -266,7 +254,7 @@ def test_summaries_need_pairs(n):
     ],
 )
 def test_what_summaries_refuse(how, sentence):
-    pattern = PointPattern([[0.1, 0.1], [0.5, 0.5], [0.6, 0.8]], [(0, 1), (0, 1)])
+    pattern = PointPattern([[0.1, 0.1], [0.5, 0.5], [0.6, 0.8]], SQUARE)
     with pytest.raises(ValueError, match=sentence):
         pair_correlation(pattern, **how)
     with pytest.raises(ValueError, match="isotropic correction is for boxes in the plane"):

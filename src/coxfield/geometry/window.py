@@ -112,6 +112,11 @@ class Window:
         return float(np.prod(self.lengths))
 
     @property
+    def box(self) -> Window:
+        """The box around the window."""
+        return Window(self.sides)
+
+    @property
     def is_box(self) -> bool:
         """Whether the window is all of the box `sides`."""
         return True
@@ -264,8 +269,7 @@ class PolygonWindow(Window):
         """Overlaps on a grid of lags up to `reach`, with a node at 0, where the set covariance has its tip."""
         if reach not in self._tables:
             right, along = np.linspace(0, reach, NODES), np.linspace(-reach, reach, 2 * NODES - 1)
-            nodes = np.stack(np.meshgrid(right, along, indexing="ij"), axis=-1)
-            values = self._overlaps(nodes.reshape(-1, 2)).reshape(nodes.shape[:-1])
+            values = self._overlaps(places([right, along])).reshape(len(right), len(along))
             self._tables[reach] = RegularGridInterpolator((right, along), values)
         return self._tables[reach]
 
@@ -323,6 +327,11 @@ def directions(dimension: int) -> np.ndarray:
         radius, turn = np.sqrt(1 - steps**2), np.pi * (3 - np.sqrt(5)) * np.arange(DIRECTIONS)
         return np.stack([radius * np.cos(turn), radius * np.sin(turn), steps], axis=1)
     raise ValueError(f"distances are averaged in one, two or three dimensions, not in {dimension}: drop axes")
+
+
+def places(axes) -> np.ndarray:
+    """All points with one coordinate from each axis, shape (n, d); the last axis runs fastest."""
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
 
 
 def _checked(sides) -> tuple[tuple[float, float], ...]:
@@ -412,11 +421,9 @@ def gauss_legendre(window: Window, order: int, panels: int = 1) -> Quadrature:
     nodes, weights = np.polynomial.legendre.leggauss(order)
     panel_centres = (2 * np.arange(panels) + 1) / panels - 1  # in [-1, 1]
     along = (panel_centres[:, None] + nodes / panels).ravel()
-    axes = [along] * window.dimension
-    grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, window.dimension)
     products = reduce(np.multiply.outer, [np.tile(weights / panels, panels)] * window.dimension).ravel()
     centre, half = (window.low + window.high) / 2, window.lengths / 2
-    return Quadrature(centre + half * grid, products * half.prod())
+    return Quadrature(centre + half * places([along] * window.dimension), products * half.prod())
 
 
 ORDER = 8  # Gauss-Legendre nodes per panel and axis: exact for polynomials of degree 15

@@ -50,32 +50,16 @@ def plot_pattern(pattern, ax: Axes | None = None) -> Axes:
 
 def plot_intensity(intensity, ax: Axes | None = None) -> Axes:
     """Draw an intensity: a curve on the line, or a picture with a colour bar in the plane; returns the axes."""
-    window = intensity.grid.window
-    if window.dimension > 2:
+    grid = intensity.grid
+    if grid.window.dimension > 2:
         raise ValueError("an intensity in three dimensions cannot be drawn: draw the points, or a slice of `values`")
-    ax = axes_for(ax, "3d" if window.dimension == 3 else None)
-    if window.dimension == 1:
-        ax.plot(intensity.grid.axes[0], intensity.values, color=COLOURS[0], drawstyle="steps-mid")
-        ax.set(ylabel="intensity", ylim=(0, None))
-    else:
-        _picture(intensity, ax)
-    _frame(ax, window)
+    if grid.window.dimension == 2:
+        return plot_map(grid, intensity.values, "intensity, points per unit area", ax, root=True)
+    ax = axes_for(ax)
+    ax.plot(grid.axes[0], intensity.values, color=COLOURS[0], drawstyle="steps-mid")
+    ax.set(ylabel="intensity", ylim=(0, None))
+    _frame(ax, grid.window)
     return ax
-
-
-def _picture(intensity, ax) -> None:
-    from matplotlib.colors import PowerNorm
-
-    (left, right), (bottom, top) = intensity.grid.window.sides
-    # Colours follow the square root: beside the peaks of an exponential everything else would be dark.
-    picture = ax.imshow(
-        intensity.values.T,
-        extent=(left, right, bottom, top),
-        origin="lower",
-        cmap=COLOUR_MAP,
-        norm=PowerNorm(0.5, vmin=0),
-    )
-    ax.figure.colorbar(picture, ax=ax, label="intensity, points per unit area", fraction=0.046)
 
 
 LABELS = {"pcf": "pair correlation g(r)", "K": "K(r)", "L": "L(r) - r", "J": "J(r)", "z": "z(t)"}
@@ -124,7 +108,8 @@ def _name_distances(ax, summary) -> None:
 def plot_map(grid, values, label: str, ax: Axes | None = None, *, diverging: bool = False, root: bool = False) -> Axes:
     """Draw values on the cells of a grid in the plane, or a curve on the line; NaN stays white. Returns the axes.
 
-    Colours are even around 0 if `diverging`, and follow the square root if `root`.
+    Colours are even around 0 if `diverging`. They follow the square root if `root`: beside the peaks of an exponential
+    everything else would be dark.
     """
     if grid.window.dimension > 2:
         raise ValueError("a map in three dimensions cannot be drawn: draw a slice of the values")

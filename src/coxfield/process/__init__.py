@@ -27,8 +27,7 @@ from coxfield.process.labels import (
     thinned_label_distribution,
 )
 from coxfield.process.lgcp import CoarseGridWarning, FittedCoxProcess, FittedTypes, LogGaussianCoxProcess
-from coxfield.process.pattern import Pattern, PatternWarning, PointPattern
-from coxfield.process.poisson import poisson_process, superpose, thin
+from coxfield.process.pattern import Pattern, PatternWarning, PointPattern, poisson_process, superpose, thin
 from coxfield.process.posterior import Posterior, latent_posterior
 from coxfield.process.summaries import Summary, j_function, k_function, l_function, pair_correlation
 from coxfield.process.trend import Covariates, Trend, fit_trend

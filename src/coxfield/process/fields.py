@@ -16,13 +16,14 @@ import numpy as np
 from scipy import fft
 from scipy.special import erfc
 
-from coxfield.geometry.window import Window
-from coxfield.kernels.sklearn_tree import values_of
-from coxfield.process.densities import check_in_dimension, check_kernel, variance
+from coxfield.geometry.window import Window, places
+from coxfield.process.densities import check_in_dimension, check_kernel, covariances, variance
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
     from sklearn.gaussian_process.kernels import Kernel
@@ -75,7 +76,7 @@ class Grid:
             )
         if resolution is None:
             resolution = DEFAULT_RESOLUTION[window.dimension]
-        return cls(window, _shape(window, resolution))
+        return cls(window, shape_over(window, resolution))
 
     @property
     def spacing(self) -> NDArray:
@@ -95,12 +96,15 @@ class Grid:
 
     def centres(self) -> NDArray:
         """Centres of all cells, shape (n_cells, d); the last axis runs fastest."""
-        return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1).reshape(-1, len(self.shape))
+        return places(self.axes)
 
     def cells_of(self, points) -> NDArray:
         """Number of the cell of each point, in the order of `centres`."""
-        points = self.window.check_inside(points)
-        return self.cells_in_box(points)
+        return self.cells_in_box(self.window.check_inside(points))
+
+    def counts(self, points: NDArray) -> NDArray:
+        """Number of points of the box in each cell, an array of the grid's shape."""
+        return np.bincount(self.cells_in_box(points), minlength=int(np.prod(self.shape))).reshape(self.shape)
 
     def cells_in_box(self, points: NDArray) -> NDArray:
         """Number of the cell of each point of the box, which is not checked."""
@@ -108,7 +112,8 @@ class Grid:
         return np.ravel_multi_index(tuple(np.minimum(index, np.array(self.shape) - 1).T), self.shape)
 
 
-def _shape(window: Window, resolution) -> tuple[int, ...]:
+def shape_over(window: Window, resolution) -> tuple[int, ...]:
+    """Number of cells along each axis; see `Grid.over`."""
     counts = np.asarray(resolution)
     whole = ((counts == np.rint(counts)) & (counts >= 1)).all()
     if counts.ndim == 0:  # along the longest side; at least one cell along the others
@@ -252,7 +257,7 @@ def embed(kernel: Kernel, grid: Grid) -> Embedding:
     torus = tuple(fft.next_fast_len(2 * n - 1) for n in grid.shape)
     last: tuple[int, ...] = ()
     while torus != last and np.prod(torus) <= LARGEST:
-        covariance = _covariance_on(kernel, grid, torus)
+        covariance = covariance_on(kernel, grid, torus)
         for attempt in (lambda c: c, partial(_tapered, grid=grid)):
             # The real part: half-way round, the torus joins two lags whose C may differ, so the transform is complex.
             eigenvalues = fft.fftn(attempt(covariance)).real
@@ -279,23 +284,20 @@ def _tapered(covariance: NDArray, grid: Grid) -> NDArray:
     return covariance
 
 
-def _covariance_on(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
+def covariance_on(kernel: Kernel, grid: Grid, torus: Sequence[int]) -> NDArray:
     """C(h) for all lags of the torus, each measured the short way round; in blocks, because tori are large."""
     steps = [step * n * fft.fftfreq(n) for step, n in zip(grid.spacing, torus, strict=True)]
     covariance = np.empty(torus)
-    origin = np.zeros((1, len(torus)))
     rows = max(1, AT_ONCE // (covariance.size // torus[0]))
     for start in range(0, torus[0], rows):
-        lags = np.stack(np.meshgrid(steps[0][start : start + rows], *steps[1:], indexing="ij"), axis=-1)
-        block = values_of(kernel, origin, lags.reshape(-1, len(torus)))
-        covariance[start : start + rows] = block.reshape(lags.shape[:-1])
+        block = covariances(kernel, places([steps[0][start : start + rows], *steps[1:]]))
+        covariance[start : start + rows] = block.reshape(-1, *torus[1:])
     return covariance
 
 
 def _half_way(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> NDArray:
     """|C| half-way round the torus, along each axis."""
-    ends = np.diag(grid.spacing * np.array(torus) / 2)
-    return np.abs(values_of(kernel, np.zeros((1, len(torus))), ends)[0])
+    return np.abs(covariances(kernel, np.diag(grid.spacing * np.array(torus) / 2)))
 
 
 def _grown(kernel: Kernel, grid: Grid, torus: tuple[int, ...]) -> tuple[int, ...]:

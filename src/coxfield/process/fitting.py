@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import fft
-from scipy.integrate import cumulative_trapezoid, trapezoid
+from scipy.integrate import trapezoid
 from scipy.interpolate import RegularGridInterpolator
 from scipy.optimize import minimize
 from scipy.spatial import cKDTree
 from scipy.stats import norm
 
 from coxfield.geometry.window import directions
-from coxfield.kernels.sklearn_tree import free_length_scales, rescale, values_of, variance_is_free
-from coxfield.process.densities import check_in_dimension, check_kernel, variance
+from coxfield.kernels.sklearn_tree import free_length_scales, rescale, variance_is_free
+from coxfield.process.densities import check_in_dimension, check_kernel, covariances, variance
 from coxfield.process.summaries import (
     STEPS,
     check_correction,
@@ -83,16 +83,15 @@ class Settings:
             return self.r_max
         return longest(pattern.window, pattern.rate) / (2 if self.method == "palm" else 1)
 
+    def trend_of(self, pattern: PointPattern) -> Trend | None:
+        """The trend of the intensity, if there is one."""
+        return fit_trend(pattern, self.trend, self.covariates) if self.trend else None
 
-@dataclass(frozen=True)
-class Estimate:
-    """What was fitted to a pattern."""
-
-    kernel: Kernel
-    mean: Mean
-    trend: Trend | None
-    length_factor: float
-    reach: float
+    def process(self, pattern: PointPattern, trend: Trend | None, v: float, factor: float) -> tuple[Kernel, Mean]:
+        """Kernel and mean with this variance and this factor of the length scales, and the rate of the pattern."""
+        kernel = rescale(self.kernel, factor, v / variance(self.kernel, pattern.window.dimension))
+        half = variance(kernel, pattern.window.dimension) / 2
+        return kernel, float(np.log(pattern.rate) - half) if trend is None else ShiftedTrend(trend, half)
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Objective:
 
     def at(self, kernel: Kernel, variances, factor: float) -> NDArray:
         """Values for some variances and one factor of the length scales of a kernel."""
-        along = values_of(kernel, np.zeros((1, 1)), (self.r / factor)[:, None])[0] / variance(kernel, 1)
+        along = covariances(kernel, self.r / factor) / variance(kernel, 1)
         return self.of(np.multiply.outer(variances, along))
 
 
@@ -145,19 +144,15 @@ def _ratios(low: float, high: float, n: int) -> NDArray:
     return np.geomspace(low, high, n) if low < high else np.array([low])
 
 
-def estimate(pattern: PointPattern, settings: Settings) -> Estimate:
-    """Fit the trend, the covariance and the mean; see `LogGaussianCoxProcess.fit`."""
+def estimate(pattern: PointPattern, settings: Settings) -> tuple[Trend | None, float, float]:
+    """Fit the trend, the variance and the factor of the length scales; see `LogGaussianCoxProcess.fit`."""
     _check_settings(settings, pattern.window)
     _check_points(pattern)
-    kernel, window, reach = settings.kernel, pattern.window, settings.reach(pattern)
-    trend = fit_trend(pattern, settings.trend, settings.covariates) if settings.trend else None
+    kernel, reach, trend = settings.kernel, settings.reach(pattern), settings.trend_of(pattern)
     bounds = Bounds.of(kernel, reach, pattern)
     found = search(objective(pattern, settings, trend), kernel, bounds)
     _warn_of_bounds(found, kernel, reach, bounds)
-    fitted = rescale(kernel, found[1], found[0] / variance(kernel, window.dimension))
-    half = variance(fitted, window.dimension) / 2
-    mean = float(np.log(pattern.rate) - half) if trend is None else ShiftedTrend(trend, half)
-    return Estimate(fitted, mean, trend, found[1], reach)
+    return trend, *found
 
 
 def objective(pattern: PointPattern, settings: Settings, trend: Trend | None) -> Objective:
@@ -177,16 +172,20 @@ def contrast(r: NDArray, observed: NDArray, settings: Settings, dimension: int, 
     """The contrast int |observed(r)^q - theory(r)^q|^p dr."""
     kept = r >= r_min
     target = np.maximum(observed, 0) ** settings.q
-    fine = r if settings.statistic == "pcf" else np.concatenate([[0.0], r])
+    nodes = r
+    if settings.statistic == "K":  # an integral from 0: two Gauss nodes a step, for a sum of trapezoids shows
+        half = np.diff(r, prepend=0.0) / 2
+        nodes = (r - half + half * np.array([[-1.0], [1.0]]) / np.sqrt(3)).ravel()
+        weights = np.tile(half, 2) * sphere_size(nodes, dimension)
 
     def of(covariance: NDArray) -> NDArray:
         theory = np.exp(covariance)
         if settings.statistic == "K":
-            theory = cumulative_trapezoid(theory * sphere_size(fine, dimension), fine, initial=0)[..., 1:]
+            theory = (theory * weights).reshape(*theory.shape[:-1], 2, len(r)).sum(axis=-2).cumsum(axis=-1)
         gap = np.abs(target - theory**settings.q) ** settings.p
         return gap[..., kept].mean(axis=-1) * (r[-1] - r_min)  # a sum, as in spatstat: half a first value would differ
 
-    return Objective(fine, of)
+    return Objective(nodes, of)
 
 
 def _pair_likelihood(pattern: PointPattern, settings: Settings, trend: Trend | None, reach: float) -> Objective:
@@ -267,7 +266,7 @@ def correlation_length(kernel: Kernel) -> float:
     r = np.geomspace(1e-6, 1e6, 1201) * float(
         np.mean([kernel.get_params()[n] for n in free_length_scales(kernel)] or 1)
     )
-    correlation = values_of(kernel, np.zeros((1, 1)), r[:, None])[0] / variance(kernel, 1)
+    correlation = covariances(kernel, r) / variance(kernel, 1)
     below = np.flatnonzero(correlation < np.exp(-1))
     if not len(below):
         raise ValueError(f"{kernel!r} does not fall to 0, so it has no length to fit: use RBF or Matern")
@@ -366,9 +365,8 @@ def _check_points(pattern: PointPattern) -> None:
 # How sure one can be of fitted parameters: fits of patterns that the fitted process draws, and inverted tests.
 #
 # The errors of a fit depend on the parameters, and with few points on parameters that are badly known: a fit with a
-# short
-# length draws patterns whose fits have short lengths. `invert_tests` therefore tries many values of a parameter, each
-# with patterns of its own, and keeps those that the pattern does not contradict.
+# short length draws patterns whose fits have short lengths. `invert_tests` therefore tries many values of a parameter,
+# each with patterns of its own, and keeps those that the pattern does not contradict.
 
 
 VALUES = 15  # of the variance and of the length that are tried, at even ratios
@@ -416,7 +414,7 @@ class Bootstrap:
 
 @dataclass(frozen=True, eq=False)
 class ValueTests:
-    """ValueTests of values of the variance and of the length factor, by the patterns that they draw.
+    """Tests of values of the variance and of the length factor, by the patterns that they draw.
 
     The statistic of a value is the gap between the least objective with that value and the least of all: a likelihood
     ratio, if the objective is a likelihood. Its distribution comes from patterns drawn with that value, and with the
@@ -481,8 +479,7 @@ class ValueTests:
 
 def _lattice(pattern: PointPattern, settings: Settings, factors: NDArray, variances: NDArray) -> NDArray:
     """The objective of a pattern, shape (factors, variances)."""
-    trend = fit_trend(pattern, settings.trend, settings.covariates) if settings.trend else None
-    found = objective(pattern, settings, trend)
+    found = objective(pattern, settings, settings.trend_of(pattern))
     return np.array([found.at(settings.kernel, variances, factor) for factor in factors])
 
 

@@ -16,12 +16,11 @@ from scipy.optimize import minimize_scalar
 from scipy.spatial import cKDTree
 from scipy.stats import rankdata
 
-from coxfield.geometry.window import Window
-from coxfield.kernels.sklearn_tree import rescale, values_of
-from coxfield.process.densities import check_in_dimension, check_kernel, variance
-from coxfield.process.fields import Grid, Intensity, embed
+from coxfield.kernels.sklearn_tree import rescale
+from coxfield.process.densities import check_in_dimension, check_kernel, covariances, variance
+from coxfield.process.fields import Grid, Intensity, covariance_on, embed
 from coxfield.process.fitting import correlation_length
-from coxfield.process.poisson import draw_from
+from coxfield.process.pattern import draw_from
 from coxfield.process.summaries import (
     STEPS,
     Summary,
@@ -66,12 +65,8 @@ class Fitted(Protocol):
         """Draw patterns."""
 
 
-class FittedIntensity(Protocol):
+class FittedIntensity(Fitted, Protocol):
     """What the residuals of a fitted process depend on."""
-
-    @property
-    def pattern(self) -> PointPattern:
-        """What it was fitted to."""
 
     @property
     def kernel_(self) -> Kernel:
@@ -139,10 +134,6 @@ def envelope(
     r : array, optional
         Distances; default: those of the summary of the pattern, 64 of them.
     random_state : int, RandomState instance, numpy Generator or None
-
-    Returns
-    -------
-    Envelope
     """
     if not callable(statistic) and statistic not in SUMMARIES:
         raise ValueError(f"statistic must be one of {', '.join(SUMMARIES)}, or a function; got {statistic!r}")
@@ -242,9 +233,9 @@ def residuals(fit: FittedIntensity, bandwidth: float | None = None, grid: Grid |
     """
     pattern, window = fit.pattern, fit.pattern.window
     b = float(window.lengths.min()) / 10 if bandwidth is None else positive_number("bandwidth", bandwidth)
-    grid = Grid.over(Window(window.sides), 64 if window.dimension == 2 else None) if grid is None else grid
+    grid = Grid.over(window.box, 64 if window.dimension == 2 else None) if grid is None else grid
     volumes = window.cell_volumes(grid.shape)
-    counts = np.bincount(grid.cells_in_box(pattern.points), minlength=volumes.size).reshape(grid.shape)
+    counts = grid.counts(pattern.points)
     rate = np.exp(fit.trend_(grid.centres())).reshape(grid.shape) if fit.trend_ is not None else pattern.rate
     mass = _smooth(volumes, grid, b)
     inside = volumes > 0
@@ -278,9 +269,7 @@ def _smoothed_variance(fit: FittedIntensity, grid: Grid, rate: NDArray | float, 
     """
     noise = _smooth(rate * volumes, grid, b, power=2)
     padded = [fft.next_fast_len(2 * n) for n in grid.shape]
-    steps = [step * n * fft.fftfreq(n) for step, n in zip(grid.spacing, padded, strict=True)]
-    lags = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, len(padded))
-    extra = np.expm1(values_of(fit.kernel_, np.zeros((1, len(padded))), lags)[0]).reshape(padded)
+    extra = np.expm1(covariance_on(fit.kernel_, grid, padded))
     spectrum = np.abs(fft.fftn(_kernel_on(grid, b, padded))) ** 2 * fft.fftn(extra).real
     clustered = float(spectrum.mean()) * grid.cell_volume**2
     return noise + clustered * _smooth(rate**2 * volumes, grid, b / np.sqrt(2))
@@ -336,18 +325,17 @@ class FittedPermanental:
 
     def pair_correlation(self, r) -> NDArray:
         """g(r) = 1 + 2 c(r)^2 / m."""
-        return 1 + 2 / self.n_fields_ * values_of(self.kernel_, np.zeros((1, 1)), np.asarray(r)[:, None])[0] ** 2
+        return 1 + 2 / self.n_fields_ * covariances(self.kernel_, np.asarray(r)) ** 2
 
     def simulate(self, size: int = 1, *, resolution: int = 96, random_state=None) -> list[PointPattern]:
         """Draw patterns in the window of the pattern."""
         rng, window = generator(random_state), self.pattern.window
-        grid = Grid.over(Window(window.sides), resolution)
+        grid = Grid.over(window.box, resolution)
         embedding = embed(self.kernel_, grid)
         drawn = []
         for _ in range(size):
             rho = self.pattern.rate / self.n_fields_ * (embedding.draw(self.n_fields_, rng) ** 2).sum(axis=0)
-            found = draw_from(Intensity(grid, rho), rng)
-            drawn.append(found if window.is_box else found.clipped(window))
+            drawn.append(draw_from(Intensity(grid, rho), rng, window=window))
         return drawn
 
 
@@ -362,12 +350,12 @@ def fit_permanental(pattern: PointPattern, kernel: Kernel, *, r_max: float | Non
     r = np.linspace(0, reach, STEPS + 1)[1:]
     observed = np.maximum(pair_correlation(pattern, r).values, 0) ** 0.25
     unit = rescale(kernel, 1.0, 1 / variance(kernel, pattern.window.dimension))
-    length, origin = correlation_length(kernel), np.zeros((1, 1))
+    length = correlation_length(kernel)
     best = (np.inf, 1, 1.0)
     for m in range(FIELDS[0], FIELDS[1] + 1):
 
         def loss(log_factor: float, m: int = m) -> float:
-            c = values_of(unit, origin, (r / np.exp(log_factor))[:, None])[0]
+            c = covariances(unit, r / np.exp(log_factor))
             return float(((observed - (1 + 2 / m * c**2) ** 0.25) ** 2).sum())
 
         low, high = np.log(0.02 * reach / length), np.log(pattern.window.lengths.max() / length)

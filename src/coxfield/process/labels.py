@@ -19,7 +19,7 @@ from coxfield.kernels.sklearn_tree import values_of
 from coxfield.process.densities import MOST_SUBSETS, subset_log_densities, subsets
 from coxfield.process.fields import Grid
 from coxfield.process.lgcp import LogGaussianCoxProcess
-from coxfield.process.poisson import check_gamma
+from coxfield.process.pattern import check_gamma
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
 
@@ -74,10 +74,6 @@ def label_distribution(processes, points) -> LabelDistribution:
     processes : sequence of LogGaussianCoxProcess, or mapping class -> LogGaussianCoxProcess
         One process per class; classes are numbered in the order given.
     points : array of shape (N, d)
-
-    Returns
-    -------
-    LabelDistribution
 
     Examples
     --------
@@ -264,10 +260,6 @@ def interference(distribution: Callable[[np.ndarray], LabelDistribution], points
     others : array of shape (M, d)
         x*, the points whose labels are summed out.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     Gaussian process classification meets the condition, classification with Cox processes does not:
@@ -300,10 +292,6 @@ def gp_classifier_prior(kernel: Kernel, points) -> LabelDistribution:
     ----------
     kernel : scikit-learn kernel
     points : array of shape (N, d), N at most 3
-
-    Returns
-    -------
-    LabelDistribution
 
     Examples
     --------

@@ -15,11 +15,11 @@ from scipy.stats import norm
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
 from coxfield.geometry.window import Window, check_points, integrate
-from coxfield.kernels.sklearn_tree import rescale, values_of
 from coxfield.process.densities import (
     check_in_dimension,
     check_kernel,
     check_mean,
+    covariances,
     log_product_density,
     mean_at,
     variance,
@@ -35,9 +35,8 @@ from coxfield.process.fitting import (
     of_difference,
 )
 from coxfield.process.goodness import Envelope, Residuals, envelope, residuals
-from coxfield.process.poisson import draw_from
+from coxfield.process.pattern import draw_from
 from coxfield.process.posterior import Posterior, latent_posterior
-from coxfield.process.trend import ShiftedTrend, Trend
 from coxfield.progress import progress
 from coxfield.utils.numbers import generator, whole_number
 
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from coxfield.estimators.supervised import LGCPClassifier
     from coxfield.process.densities import Mean
     from coxfield.process.pattern import Pattern, PointPattern
+    from coxfield.process.trend import Trend
 
 COARSE = 0.5  # if neighbouring cells are less correlated than this, the grid is too coarse for the field
 CELLS_PER_LENGTH = 5  # of a simulation: the correlation of neighbouring cells is then above 0.8
@@ -116,10 +116,6 @@ class LogGaussianCoxProcess:
             Covariates of a log-linear intensity, fitted first by Poisson likelihood; "x" and "y" are coordinates.
         covariates : Covariates, or mapping name -> function of points
 
-        Returns
-        -------
-        FittedCoxProcess
-
         Warns
         -----
         FitWarning
@@ -176,12 +172,11 @@ class LogGaussianCoxProcess:
             Each has the `intensity` that it was drawn from, if the window is a box.
         """
         window, rng, n = Window.of(window), generator(random_state), 1 if size is None else size
-        grid = Grid.over(Window(window.sides), resolution)  # for a polygon, that of its box
+        grid = Grid.over(window.box, resolution)  # for a polygon, that of its box
         patterns = []
         with progress(f"{n} patterns", n, None, "a coarser resolution takes less time") as done:
             for rho in self.draw_intensities(grid, n, rng):
-                pattern = draw_from(rho, rng, most_points)
-                patterns.append(pattern if window.is_box else pattern.clipped(window))
+                patterns.append(draw_from(rho, rng, most_points, window))
                 done(1)
         return patterns[0] if size is None else patterns
 
@@ -203,7 +198,7 @@ class LogGaussianCoxProcess:
         """Expected number of points in a window: the integral of `intensity`, numerical for a mean function."""
         window = Window.of(window)
         if callable(self.mean) and not window.is_box:
-            grid = Grid.over(Window(window.sides))
+            grid = Grid.over(window.box)
             return float(self.intensity(grid.centres()) @ window.cell_volumes(grid.shape).ravel())
         if callable(self.mean):
             return integrate(self.intensity, window)
@@ -226,8 +221,7 @@ class LogGaussianCoxProcess:
         -------
         array of shape (n,)
         """
-        lags = self._points(lags)
-        return np.exp(values_of(self.kernel, np.zeros((1, lags.shape[1])), lags)[0])
+        return np.exp(covariances(self.kernel, self._points(lags)))
 
     def _points(self, points) -> NDArray:
         points = check_points(points)
@@ -235,8 +229,7 @@ class LogGaussianCoxProcess:
         return points
 
     def _warn_of_coarse(self, grid: Grid) -> None:
-        steps = np.diag(grid.spacing)
-        correlation = values_of(self.kernel, np.zeros((1, len(steps))), steps)[0] / variance(self.kernel, len(steps))
+        correlation = covariances(self.kernel, np.diag(grid.spacing)) / variance(self.kernel, len(grid.shape))
         if correlation.min() < COARSE:
             warnings.warn(
                 f"neighbouring cells of the grid {grid.shape} have a correlation of only {correlation.min():.2g}, so "
@@ -272,8 +265,9 @@ class FittedCoxProcess:
     @classmethod
     def of(cls, pattern: PointPattern, settings: Settings) -> FittedCoxProcess:
         """Fit a pattern."""
-        found = estimate(pattern, settings)
-        return cls(pattern, found.kernel, found.mean, settings, found.trend, found.length_factor, found.reach)
+        trend, v, factor = estimate(pattern, settings)
+        process = settings.process(pattern, trend, v, factor)
+        return cls(pattern, *process, settings, trend, factor, settings.reach(pattern))
 
     @property
     def process_(self) -> LogGaussianCoxProcess:
@@ -311,7 +305,7 @@ class FittedCoxProcess:
             low, high = RESOLUTIONS[window.dimension]
             wanted = CELLS_PER_LENGTH * window.lengths.max() / self.correlation_length_
             resolution = int(np.clip(np.ceil(wanted), low, high))
-        return Grid.over(Window(window.sides), resolution)
+        return Grid.over(window.box, resolution)
 
     def simulate(self, size: int | None = None, *, resolution=None, random_state=None):
         """Draw patterns of the fitted process in the window of the pattern; one, or a list of `size`."""
@@ -327,12 +321,7 @@ class FittedCoxProcess:
         return FittedCoxProcess.of(pattern, self.settings)
 
     def bootstrap(self, n: int = 99, *, random_state=None) -> Bootstrap:
-        """Draw n patterns of the fitted process and fit each: how far the estimates are from what was put in.
-
-        Returns
-        -------
-        Bootstrap
-        """
+        """Draw n patterns of the fitted process and fit each: how far the estimates are from what was put in."""
         n, rng = whole_number("n", n, least=2), generator(random_state)
         estimates: list[list[float]] = []
         with progress(f"{n} fits", n, None, "fewer patterns take less time") as done:
@@ -390,9 +379,7 @@ class FittedCoxProcess:
 
     def _changed(self, v: float, factor: float) -> FittedCoxProcess:
         """The same rate or trend with another variance and another factor of the length scales."""
-        given = self.settings.kernel
-        kernel = rescale(given, factor, v / variance(given, self.pattern.window.dimension))
-        mean = np.log(self.pattern.rate) - v / 2 if self.trend_ is None else ShiftedTrend(self.trend_, v / 2)
+        kernel, mean = self.settings.process(self.pattern, self.trend_, v, factor)
         return replace(self, kernel_=kernel, mean_=mean)
 
     def envelope(self, statistic="pcf", n: int = 199, *, level: float = 0.95, r=None, random_state=None) -> Envelope:

@@ -16,7 +16,6 @@ from scipy import fft
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
-from coxfield.geometry.window import Window
 from coxfield.process.densities import mean_at, variance
 from coxfield.process.fields import Grid, Intensity, embed
 from coxfield.progress import progress
@@ -128,10 +127,6 @@ def latent_posterior(
     random_state : int, RandomState instance, numpy Generator or None
         Of these draws.
 
-    Returns
-    -------
-    Posterior
-
     Examples
     --------
     >>> from sklearn.gaussian_process.kernels import RBF
@@ -146,7 +141,7 @@ def latent_posterior(
     if approximation not in APPROXIMATIONS:
         raise ValueError(f"approximation must be one of {', '.join(APPROXIMATIONS)}; got {approximation!r}")
     window = pattern.window
-    grid = Grid.over(Window(window.sides), CELLS[window.dimension]) if grid is None else grid
+    grid = Grid.over(window.box, CELLS[window.dimension]) if grid is None else grid
     if grid.window.sides != window.sides:
         raise ValueError(f"the grid covers {grid.window.sides}, but the window is {window.sides}: make them agree")
     problem = _Problem.of(process, pattern, grid)
@@ -181,7 +176,7 @@ class _Problem:
     def of(cls, process: GaussianLog, pattern: PointPattern, grid: Grid) -> _Problem:
         embedding = embed(process.kernel, grid)
         torus = embedding.eigenvalues.shape
-        counts = np.bincount(grid.cells_in_box(pattern.points), minlength=int(np.prod(grid.shape))).reshape(grid.shape)
+        counts = grid.counts(pattern.points)
         exposure = pattern.window.cell_volumes(grid.shape)
         # A point on the rim of a polygon may lie in a cell whose share of the window is rounded to 0.
         exposure = np.where((counts > 0) & (exposure <= 0), grid.cell_volume * 1e-3, exposure)

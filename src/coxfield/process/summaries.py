@@ -22,6 +22,7 @@ from scipy.spatial import cKDTree
 from scipy.special import gamma as gamma_function
 from scipy.stats import norm
 
+from coxfield.process.fields import Grid, shape_over
 from coxfield.progress import progress
 from coxfield.utils.numbers import positive_number
 
@@ -110,10 +111,6 @@ def pair_correlation(
     types : pair of marks, optional
         The correlation between points of two types, instead of among all points.
 
-    Returns
-    -------
-    Summary
-
     Examples
     --------
     >>> from coxfield.process import poisson_process
@@ -192,12 +189,7 @@ def j_function(pattern: PointPattern, r=None) -> Summary:
     _check_pattern(pattern, 2)
     window, tree = pattern.window, cKDTree(pattern.points)
     r = _distances(r, 1.2 / pattern.rate ** (1 / window.dimension), 64)
-    shape = tuple(np.maximum(1, np.rint(LATTICE * window.lengths / window.lengths.max())).astype(int))
-    axes = [
-        low + step * (np.arange(n) + 0.5)
-        for low, step, n in zip(window.low, window.lengths / shape, shape, strict=True)
-    ]
-    places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, window.dimension)
+    places = Grid(window.box, shape_over(window, LATTICE)).centres()
     places = places[window.contains(places)]
     empty, total = _farther(tree.query(places)[0], window.boundary_distance(places), r)
     alone, n = _farther(tree.query(pattern.points, k=2)[0][:, 1], window.boundary_distance(pattern.points), r)

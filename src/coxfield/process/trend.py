@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize
 
-from coxfield.geometry.window import Window
 from coxfield.process.fields import Grid
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from coxfield.geometry.window import Window
     from coxfield.process.pattern import PointPattern
 
 TREND_CELLS = {1: 512, 2: 128, 3: 32}  # along the longest side, for the integral of the intensity
@@ -101,10 +101,6 @@ def fit_trend(pattern: PointPattern, names, covariates=None) -> Trend:
         Covariates; "x", "y" and "z" are coordinates if no covariate has that name.
     covariates : Covariates, or mapping name -> function of points, optional
 
-    Returns
-    -------
-    Trend
-
     Examples
     --------
     >>> from coxfield.process import poisson_process
@@ -152,7 +148,7 @@ def _most_likely(cells: NDArray, weights: NDArray, sums: NDArray) -> NDArray:
 
 def trend_grid(window: Window) -> Grid:
     """The grid of the integral of an intensity, over the box of the window."""
-    return Grid.over(Window(window.sides), TREND_CELLS[window.dimension])
+    return Grid.over(window.box, TREND_CELLS[window.dimension])
 
 
 def _covariate(name: str, covariates, dimension: int) -> Callable[[NDArray], NDArray]:

@@ -80,7 +80,7 @@ def pattern(
         reports = [_report(name, fit, simulations, seed) for name, fit in fits.items()]
     notes = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught))
     for note in notes:
-        typer.secho(f"Warning: {note}", fg=typer.colors.YELLOW, err=True)
+        console.show_warning(note)
     _write(output, str(table), points, notes, reports)
     if not quiet:
         summary = {

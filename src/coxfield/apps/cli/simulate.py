@@ -110,7 +110,7 @@ def simulate(
         pattern = process.sample(sides, resolution=resolution, most_points=most_points, random_state=seed)
     picture = None if plot is None else _picture(pattern, plot)
     for warning in caught:
-        typer.secho(f"Warning: {warning.message}", fg=typer.colors.YELLOW, err=True)
+        console.show_warning(warning.message)
     console.write(_table(pattern), output, picture, plot)
     if not quiet:
         console.print_summary(_summary(process, pattern, seed, output, plot), err=True)
