@@ -378,9 +378,10 @@ def agreement_sharpness(one: Average, sums: Sequence[NDArray]) -> float:
     low, high = 0.0, np.log(MOST_SHARPNESS)
     if (1 - p.max(axis=1)).mean() <= target:
         return 1.0
+    logs = np.log(np.maximum(p / p.max(axis=1, keepdims=True), np.finfo(float).tiny))
     for _ in range(20):
         middle = (low + high) / 2
-        doubt = (1 - powers(p, np.exp(middle)).max(axis=1)).mean()
+        doubt = 1 - (1 / np.exp(np.exp(middle) * logs).sum(axis=1)).mean()  # as by `powers`, in a fraction of the time
         low, high = (middle, high) if doubt > target else (low, middle)
     return float(np.exp(low))
 
