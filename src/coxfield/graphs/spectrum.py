@@ -177,12 +177,12 @@ def _others(walk: sparse.csr_array, parts: NDArray, count: int, step: Callable[[
     walk, parts = walk.astype(dtype), parts.astype(dtype)
     parts = parts if parts.shape[1] <= FEW_PARTS else sparse.csr_array(parts)
     across, start = parts.T, np.random.default_rng(0).standard_normal(n).astype(dtype)
-    start -= parts @ (across @ start)  # their value is not looked for; it stays away, as products keep parts apart
     space = min(n - 1, max(int(SPACE * count), LEAST_SPACE))
 
     def search(polynomial: Callable[[NDArray], NDArray]) -> tuple[NDArray, NDArray]:
         def without_parts(vector: NDArray) -> NDArray:
-            vector = polynomial(vector.ravel())
+            vector = vector.ravel()
+            vector = polynomial(vector - parts @ (across @ vector))  # their value here is 0, and is not looked for
             if step is not None:
                 step()
             return vector - parts @ (across @ vector)
